@@ -1,0 +1,39 @@
+/*
+ * Reference count for immutable objects that several threads hold.
+ *
+ * The object is built by one thread with the count 1, published by mail, and never changed again.
+ * The last put frees it, in whichever thread that happens.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/fatal.h"
+
+struct ref_count {
+    atomic_uint n;
+};
+
+static inline void ref_init(struct ref_count *r)
+{
+    atomic_init(&r->n, 1U);
+}
+
+static inline void ref_get(struct ref_count *r)
+{
+    unsigned before = atomic_fetch_add_explicit(&r->n, 1U, memory_order_relaxed);
+
+    ASSERT(before != 0 && before < 1U << 30);
+}
+
+/* True for the last holder, who then frees the object. */
+static inline bool ref_put(struct ref_count *r) MUST_CHECK;
+static inline bool ref_put(struct ref_count *r)
+{
+    unsigned before = atomic_fetch_sub_explicit(&r->n, 1U, memory_order_acq_rel);
+
+    ASSERT(before != 0);
+    return before == 1;
+}

@@ -1,0 +1,50 @@
+/*
+ * Java type names as operators and clients write them: parsed once, refused with a sentence that says
+ * how to write them (docs/PROTOCOL.md section 5, docs/JSON.md part A1).
+ *
+ * Pure functions; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* What JSON has to become for a parameter of this type. */
+enum jtype_kind {
+    JTYPE_BOOLEAN,
+    JTYPE_BYTE,
+    JTYPE_SHORT,
+    JTYPE_INT,
+    JTYPE_LONG,
+    JTYPE_FLOAT,
+    JTYPE_DOUBLE,
+    JTYPE_CHAR, /* all of the above: primitive when `primitive`, else the boxed class */
+    JTYPE_STRING,
+    JTYPE_BIG_DECIMAL,
+    JTYPE_BIG_INTEGER,
+    JTYPE_DATE,      /* java.util.Date, java.sql.Date, Time, Timestamp */
+    JTYPE_JAVA_TIME, /* LocalDate, LocalDateTime, LocalTime, Instant, … */
+    JTYPE_OBJECT,    /* java.lang.Object and friends: natural value */
+    JTYPE_LIST,
+    JTYPE_SET,
+    JTYPE_MAP,
+    JTYPE_ARRAY,
+    JTYPE_OTHER, /* enums and POJOs: string or object */
+};
+
+struct jtype {
+    enum jtype_kind kind;
+    bool primitive;
+    unsigned dims;               /* 0 = no array */
+    struct str name;             /* as it goes on the wire, e.g. "java.lang.String[]" */
+    const struct jtype *element; /* JTYPE_ARRAY: its element type; else NULL */
+};
+
+/* `e` gets e.g. `"Long" is not a full Java type; did you mean "java.lang.Long"?` (docs/OPERATIONS.md
+ * section 1.4, E-type).  The result points into `a`. */
+bool jtype_parse(struct str text, struct arena *a, struct jtype *out, struct err *e)
+    __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
