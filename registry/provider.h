@@ -1,0 +1,92 @@
+/*
+ * One provider as a value: what a Dubbo provider URL says, with every parameter that a consumer has
+ * to honour (docs/REGISTRY.md section 2.4).  Parsed fields only, no URL text is kept.
+ *
+ * Pure functions; any thread.
+ */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "registry/refkey.h"
+
+/* Why a listed provider is not called. */
+enum unusable {
+    USABLE = 0,
+    UNUSABLE_PROTOCOL,      /* tri, rest, … */
+    UNUSABLE_SERIALIZATION, /* hessian2 is not among what it takes */
+    UNUSABLE_DISABLED,      /* disabled=true or enabled=false */
+    UNUSABLE_TLS,           /* ssl-enabled=true */
+    UNUSABLE_ADDRESS,       /* outside provider_networks, or the name does not resolve */
+    UNUSABLE_REASONS,       /* must stay last */
+};
+
+struct method_param {
+    struct str method;
+    uint32_t timeout_ms; /* 0 = not given */
+    int32_t weight;      /* -1 = not given */
+};
+
+union address {
+    struct sockaddr sa;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct provider {
+    struct str host; /* as in the URL, without brackets */
+    uint16_t port;
+    bool unlisted; /* gone from the registry's list under circumstances that do not prove that it is
+                       gone (docs/REGISTRY.md section 9.4): usable only over a live connection */
+    enum unusable unusable;
+    union address addr; /* resolved; sa.sa_family == AF_UNSPEC until then */
+    struct str path;    /* URL path; differs from the interface for renamed services */
+    struct str version; /* of the service */
+    struct str group;
+    struct str release; /* Dubbo version of the provider, e.g. "3.2.15", empty for 2.6 */
+    struct str application;
+    struct str token;
+    struct str loadbalance;
+    struct str tag;
+    struct str methods;    /* "*" or a comma list; empty = unknown */
+    uint32_t timeout_ms;   /* 0 = not given */
+    uint32_t weight;       /* default 100 */
+    uint32_t warmup_ms;    /* default 600000 */
+    uint64_t timestamp_ms; /* wall clock, start of warm-up; 0 = none */
+    uint32_t payload;      /* largest request body the provider takes; default 8388608 */
+    uint32_t heartbeat_ms; /* 0 = not given */
+    uint32_t connections;  /* 0 = not given */
+    bool dynamic;          /* false: the node stays when the provider dies */
+    bool deprecated;
+    const struct method_param *method_params;
+    size_t n_method_params;
+};
+
+/*
+ * `url` is a decoded provider URL (registry node names are percent-encoded once more).  All texts of
+ * `out` are copied into `a`.  False with a sentence when the URL is no URL, over 8 KiB, or has no
+ * valid host and port; a provider that is merely not for us comes back with `unusable` set.
+ */
+bool provider_from_url(struct str url, struct arena *a, struct provider *out,
+                       struct err *e) NONNULL MUST_CHECK;
+
+/* Does the provider answer to this reference?  docs/REGISTRY.md section 2.3. */
+bool provider_matches(const struct provider *p, const struct refkey *k) NONNULL;
+
+/* Same candidate: host, port, path, group, version. */
+bool provider_same(const struct provider *a, const struct provider *b) NONNULL;
+
+/* METHOD.timeout, else timeout, else 0. */
+uint32_t provider_timeout_ms(const struct provider *p, struct str method)
+    __attribute__((nonnull(1)));
+
+/* Weight now: METHOD.weight or weight, lowered during warm-up as Dubbo does (section 8.1). */
+uint32_t provider_weight(const struct provider *p, struct str method, uint64_t wall_now_ms)
+    __attribute__((nonnull(1)));
+
+const char *unusable_name(enum unusable u); /* "tri"… for admin and metrics: protocol, … */

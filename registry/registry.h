@@ -1,0 +1,159 @@
+/*
+ * The registry thread: all references of the process, their subscriptions, and the rule that a request
+ * never causes a registry write (docs/ARCHITECTURE.md, docs/REGISTRY.md).
+ *
+ * One thread owns everything.  Others talk to it by the functions below, which only post mail, and hear
+ * from it by mail in their own mailbox.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mailbox.h"
+#include "registry/directory.h"
+#include "registry/refkey.h"
+
+struct registry;
+
+struct network {
+    union address addr;
+    unsigned prefix_len;
+};
+
+/* One registry of the configuration; texts must live as long as the registry. */
+struct registry_conf {
+    const char *name;
+    const char *address; /* zookeeper://h1:2181?backup=h2:2181,h3:2181 */
+    const char *root;    /* "/dubbo" */
+    uint32_t session_timeout_ms;
+    uint32_t connect_timeout_ms;
+    bool register_consumer;
+    uint32_t empty_grace_ms;
+    uint64_t snapshot_max_age_ms; /* 0 = never too old */
+    const struct network
+        *provider_networks; /* none: everything but link-local, metadata, 0.0.0.0, multicast */
+    size_t n_provider_networks;
+};
+
+struct registry_opts {
+    const struct registry_conf *registries;
+    size_t n_registries;
+    const char *state_dir; /* NULL or "": nothing is saved */
+    const char *application;
+    const char *consumer_address; /* "auto" or an IP address */
+    const char *consumer_instance;
+    size_t max_references;      /* limits.references */
+    uint32_t reference_idle_ms; /* limits.reference_idle */
+    struct mailbox *control;    /* gets REGISTRY_MAIL_STATUS; may be NULL */
+};
+
+/* A reference that the configuration names: pinned, watched even when empty. */
+struct wanted_service {
+    struct refkey key;
+    const char *registry;   /* name; NULL with fixed providers */
+    const struct str *urls; /* fixed providers (dubbo://…) */
+    size_t n_urls;
+};
+
+enum reference_state {
+    REFERENCE_WANTED,   /* asked for, nothing read yet */
+    REFERENCE_READING,  /* first read is under way */
+    REFERENCE_READY,    /* list read, at least one provider (may be unlisted ones) */
+    REFERENCE_EMPTY,    /* the registry says: none */
+    REFERENCE_SNAPSHOT, /* serves the saved list, registry not heard yet */
+    REFERENCE_FAILED,   /* the registry refused; tried again with back-off */
+    REFERENCE_LEAVING,  /* evicted: unsubscribes */
+    REFERENCE_STATES,   /* must stay last */
+};
+
+/* Mail to a worker's box.  The receiver frees it with registry_mail_free (which puts `directory`). */
+enum registry_mail_kind {
+    REGISTRY_MAIL_DIRECTORY, /* new list for `key`; directory may have n == 0 */
+    REGISTRY_MAIL_REFUSED, /* no reference for `key`: `refusal` says why; valid for this request only */
+    REGISTRY_MAIL_EVICT,  /* is `key` idle with you?  answer with registry_evict_answer */
+    REGISTRY_MAIL_GONE,   /* `key` was evicted: drop what you hold of it */
+    REGISTRY_MAIL_REPORT, /* answer to registry_report: `report` holds JSON */
+    REGISTRY_MAIL_STATUS, /* readiness changed: look at registry_status */
+};
+
+enum registry_refusal {
+    REFUSAL_NONE = 0,
+    REFUSAL_UNKNOWN,  /* the registry has no such interface: 503 NO_PROVIDER */
+    REFUSAL_LIMIT,    /* all references busy, or too many look-ups: 503 REFERENCE_LIMIT */
+    REFUSAL_STARTING, /* no list yet from anywhere and the registry does not answer: 503 STARTING */
+};
+
+struct registry_mail {
+    struct mail mail; /* first member */
+    enum registry_mail_kind kind;
+    enum registry_refusal refusal;
+    char *key_text; /* refkey_print form, NUL-terminated, owned by the mail */
+    struct directory *directory;
+    void *cookie; /* of registry_report */
+    struct buf report;
+};
+void registry_mail_free(struct registry_mail *m) NONNULL;
+
+/* Starts the thread.  Never fails because a registry is down or a name does not resolve. */
+struct registry *registry_start(const struct registry_opts *opts, struct err *e) NONNULL MUST_CHECK;
+/* Ends the sessions (ephemeral nodes vanish), saves the lists, joins the thread, frees all. */
+void registry_stop(struct registry *r) NONNULL;
+
+/* Every box gets every directory mail; call for each worker before the first want. */
+void registry_add_worker(struct registry *r, struct mailbox *box) NONNULL;
+
+/* The configured services, whole list; again after a reload: kept ones are not touched, new ones are
+ * subscribed, missing ones become ordinary (evictable) references. */
+void registry_configure(struct registry *r, const struct wanted_service *services, size_t n)
+    __attribute__((nonnull(1)));
+
+/*
+ * A worker asks for a reference on behalf of a request (direct form or a service without preload).  The
+ * answer is one REGISTRY_MAIL_DIRECTORY or REGISTRY_MAIL_REFUSED to `box`.  `registry` names one, NULL =
+ * the only one.  Single flight: any number of wants for a key make one subscription.
+ */
+void registry_want(struct registry *r, const struct refkey *k, const char *registry,
+                   struct mailbox *box) __attribute__((nonnull(1, 2, 4)));
+
+/* Which keys were used since the last report of this box (once a second; for the least recently used
+ * order).  `keys` = refkey_print texts separated by '\n'. */
+void registry_touch(struct registry *r, struct mailbox *box, struct str keys)
+    __attribute__((nonnull(1, 2)));
+void registry_evict_answer(struct registry *r, struct mailbox *box, struct str key_text, bool idle)
+    __attribute__((nonnull(1, 2)));
+
+/* Reads the list of one reference again. */
+void registry_refresh(struct registry *r, struct str key_text) __attribute__((nonnull(1)));
+
+/* What the admin interface shows; the answer comes as REGISTRY_MAIL_REPORT. */
+enum registry_report_kind {
+    REGISTRY_REPORT_REFERENCES, /* {"count":…,"limit":…,"references":[…]}, docs/OPERATIONS.md section 4.1,
+                                   without the worker's numbers (in_flight, calls, errors) */
+    REGISTRY_REPORT_REGISTRIES, /* [{…}] */
+};
+void registry_report(struct registry *r, enum registry_report_kind kind, struct mailbox *box,
+                     void *cookie) __attribute__((nonnull(1, 3)));
+
+/* Counters for metrics; any thread. */
+struct registry_numbers {
+    uint64_t references[REFERENCE_STATES];
+    uint64_t subscriptions_total;
+    uint64_t evictions_total;
+    uint64_t writes_create_total;
+    uint64_t writes_delete_total;
+    uint64_t events_total;
+    uint64_t reconnects_total;
+    uint64_t sessions_expired_total;
+    uint64_t watches;
+    uint64_t consumer_nodes;
+    uint64_t snapshot_saved_wall_ms; /* 0 = never */
+    bool snapshot_writable;
+    uint32_t connected;    /* registries with a session now */
+    uint32_t disconnected; /* registries without */
+    uint32_t waiting;      /* pinned references without any list */
+};
+void registry_numbers(const struct registry *r, struct registry_numbers *out) NONNULL;
