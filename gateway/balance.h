@@ -1,0 +1,41 @@
+/*
+ * Load balancing: one row per algorithm (docs/REGISTRY.md section 8, decision R16).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "gateway/refs.h"
+#include "gateway/wctx.h"
+
+/* What a balancer may look at for one call. */
+struct balance_call {
+    struct str method;
+    struct endpoint *const *tried; /* not to be picked again while another is usable */
+    size_t n_tried;
+    size_t body_len; /* providers whose payload limit is smaller are left out */
+};
+
+struct balancer {
+    const char *name; /* as in the configuration and in Dubbo's loadbalance= */
+    /* `candidates` is never empty and holds usable endpoints only. */
+    struct endpoint *(*pick)(struct wctx *w, struct endpoint *const *candidates, size_t n,
+                             const struct balance_call *call);
+};
+
+const struct balancer *balance_find(struct str name);
+
+enum balance_result {
+    BALANCE_OK = 0,
+    BALANCE_NONE,      /* no usable provider */
+    BALANCE_TOO_LARGE, /* usable ones only with a smaller payload limit: 413 */
+    BALANCE_DOWN,      /* providers are listed, but none can be reached now (back-off, readonly) */
+};
+
+/* `configured` = the operator's choice, NULL: the provider URL's loadbalance, else p2c. */
+enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
+                                 const struct balance_call *call, struct endpoint **out)
+    __attribute__((nonnull(1, 2, 4, 5))) MUST_CHECK;

@@ -1,0 +1,57 @@
+/*
+ * One provider address as seen by one worker: its connections, back-off, load.  Shared by all references
+ * that name the address and counted by them (decision R5).
+ *
+ * States an operator sees: idle (no connection asked for yet), up, connecting, backoff, readonly.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gateway/conn.h"
+#include "gateway/wctx.h"
+
+struct peer;
+struct peers; /* all of one worker, by address */
+
+struct peer_opts {
+    struct conn_opts conn;
+    unsigned connections; /* per provider; the largest asked wins */
+};
+
+struct peers *peers_new(struct wctx *w) NONNULL MUST_CHECK;
+/* All connections are closed; every peer must have been put. */
+void peers_free(struct peers *p) NONNULL;
+
+/* Counted.  `opts` merges into what others asked: connections to the largest, heartbeat to the
+ * smallest.  No connection is made yet. */
+struct peer *peer_get(struct peers *ps, const union address *addr,
+                      const struct peer_opts *opts) NONNULL MUST_CHECK;
+/* The last put drains the connections. */
+void peer_put(struct peer *p) NONNULL;
+
+/* A connection that takes calls now, or is being opened and will; NULL in back-off, after a readonly
+ * event, or when no socket can be had.  Starts connecting when needed. */
+struct conn *peer_conn(struct peer *p) NONNULL MUST_CHECK;
+
+/* Would peer_conn give one without waiting out a back-off?  With `live_only`: is one READY now (for
+ * unlisted providers)? */
+bool peer_usable(const struct peer *p, bool live_only) NONNULL;
+
+unsigned peer_in_flight(const struct peer *p) NONNULL;
+
+/* For /providers: name of the state, number of connections, last error text, … */
+struct peer_info {
+    const char *state;
+    unsigned connections;
+    unsigned in_flight;
+    uint64_t backoff_ms;    /* left */
+    const char *last_error; /* "" = none */
+};
+void peer_info(const struct peer *p, struct peer_info *out) NONNULL;
+/* Calls `f` for every connection of the worker. */
+void peers_each_conn(struct peers *ps,
+                     void (*f)(const union address *a, const struct conn *c, void *ctx), void *ctx)
+    __attribute__((nonnull(1, 2)));

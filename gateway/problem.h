@@ -1,0 +1,34 @@
+/*
+ * What went wrong with one request, with the detail for the client.  Fixed size: telling about an error
+ * never allocates.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "gateway/outcome.h"
+
+struct problem {
+    enum outcome outcome;
+    char detail[512];      /* valid UTF-8, one line */
+    char source[128];      /* "path.id", "body" …: member errors[0].source; "" = none */
+    char pointer[128];     /* JSON pointer inside the source; "" = none */
+    unsigned line, column; /* of a JSON syntax error; 0 = none */
+    char allow[64];        /* 405: value of Allow */
+    /* only with OUTCOME_PROVIDER_EXCEPTION and mapped exceptions */
+    uint16_t mapped_status; /* 0 = the outcome's own */
+    char mapped_code[64];   /* "" = the outcome's own */
+    char exception_class[256];
+    char exception_message[520];
+    char business_code[64];
+};
+
+#define problem_set(p, what, ...)                                        \
+    do {                                                                 \
+        (p)->outcome = (what);                                           \
+        if (snprintf((p)->detail, sizeof((p)->detail), __VA_ARGS__) < 0) \
+            (p)->detail[0] = '\0';                                       \
+    } while (0)

@@ -1,0 +1,93 @@
+/*
+ * This worker's references: the directory of each, its endpoints with their peers, the bytes of a
+ * request that do not change from call to call, and the calls that wait for the first list.
+ *
+ * Finding one is an array index for configured services and one map look-up for the direct form.
+ * Nothing here talks to the registry except refs_want and the mail handlers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/stats.h"
+#include "registry/registry.h"
+#include "gateway/peer.h"
+#include "gateway/wctx.h"
+
+/* A provider of a reference, with its peer and its part of the attachments. */
+struct endpoint {
+    const struct provider *provider; /* in ref->directory */
+    struct peer *peer;               /* NULL when the provider is unusable */
+    struct str attachments; /* begin + fixed entries, no end: the call adds its own and ends it */
+    unsigned in_flight;     /* calls of this reference */
+    uint64_t calls;
+    uint64_t errors;
+    uint64_t latency_us; /* moving average, 0 = none yet */
+    uint32_t failures_in_a_row;
+    int64_t balance; /* for the balancer's own use */
+};
+
+enum ref_state { REF_WAITING, REF_KNOWN, REF_REFUSED };
+
+struct ref {
+    char *key_text; /* INTERFACE[:VERSION][@GROUP] */
+    struct refkey key;
+    enum ref_state state;
+    enum registry_refusal refusal; /* in REF_REFUSED */
+    bool pinned;                   /* named by the configuration */
+    struct directory *directory;   /* NULL until the first list */
+    struct endpoint *endpoints;    /* directory->n */
+    size_t n_endpoints;
+    struct buf prefix;   /* invoke_prefix bytes */
+    struct list waiting; /* ref_waiter: wait for the first list */
+    uint64_t touched_ms; /* last use */
+    bool touched;        /* since the last report to the registry */
+    unsigned in_flight;
+    uint64_t calls;
+    uint64_t errors;
+    UT_hash_handle hh;
+};
+
+/* Embedded in the call while it waits. */
+struct ref_waiter {
+    struct list link;
+    void (*on_list)(struct ref_waiter *w); /* the ref is KNOWN or REFUSED now */
+};
+
+struct refs; /* all of one worker */
+
+struct refs_opts {
+    struct registry *registry; /* NULL in tests and for fixed lists handed in by refs_apply */
+    struct mailbox *box;       /* the worker's, for registry_want */
+    const char *application;   /* attachment remote.application */
+    struct peer_opts peer;     /* until settings per service are applied */
+};
+
+struct refs *refs_new(struct wctx *w, const struct refs_opts *opts) NONNULL MUST_CHECK;
+void refs_free(struct refs *rs) NONNULL;
+
+/* The worker's view of `k`; made when it is new.  With `registry_name` (NULL = the only one) the registry
+ * is asked, once per key however many calls wait, unless the reference is configured. */
+struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name,
+                     bool pinned) __attribute__((nonnull(1, 2))) MUST_CHECK;
+/* Parks the waiter until the first list; refs_unpark takes it out (deadline). */
+void refs_park(struct ref *r, struct ref_waiter *w) NONNULL;
+void refs_unpark(struct ref_waiter *w) NONNULL;
+/* A call begins to use the reference. */
+void refs_touch(struct ref *r, uint64_t now_ms) NONNULL;
+
+/* Mail from the registry: DIRECTORY, REFUSED, EVICT, GONE.  Frees the mail. */
+void refs_apply(struct refs *rs, struct registry_mail *m) NONNULL;
+/* Once a second: tells the registry which references were used. */
+void refs_report_touched(struct refs *rs) NONNULL;
+
+/* Connection settings of a service; call at start and reload before lists arrive. */
+void refs_set_peer_opts(struct ref *r, const struct peer_opts *opts) NONNULL;
+
+void refs_each(struct refs *rs, void (*f)(struct ref *r, void *ctx), void *ctx)
+    __attribute__((nonnull(1, 2)));
