@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/str.h"
 #include "gateway/outcome.h"
@@ -26,9 +25,5 @@ struct problem {
     char business_code[64];
 };
 
-#define problem_set(p, what, ...)                                        \
-    do {                                                                 \
-        (p)->outcome = (what);                                           \
-        if (snprintf((p)->detail, sizeof((p)->detail), __VA_ARGS__) < 0) \
-            (p)->detail[0] = '\0';                                       \
-    } while (0)
+void problem_set(struct problem *p, enum outcome what, const char *fmt, ...) PRINTF_LIKE(3, 4)
+    __attribute__((nonnull(1, 3)));
