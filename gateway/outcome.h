@@ -66,6 +66,7 @@ enum retry_condition {
     RETRY_REJECTED,
     RETRY_CONNECTION_LOST,
     RETRY_TIMEOUT,
+    RETRY_CONDITIONS, /* must stay last */
 };
 
 struct outcome_row {
