@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "registry/refkey.h"
@@ -44,9 +45,10 @@ struct provider {
     bool unlisted; /* gone from the registry's list under circumstances that do not prove that it is
                        gone (docs/REGISTRY.md section 9.4): usable only over a live connection */
     enum unusable unusable;
-    union address addr; /* resolved; sa.sa_family == AF_UNSPEC until then */
-    struct str path;    /* URL path; differs from the interface for renamed services */
-    struct str version; /* of the service */
+    union address addr;   /* resolved; sa.sa_family == AF_UNSPEC until then */
+    struct str interface; /* parameter `interface`, else the path; empty for a bare address */
+    struct str path;      /* URL path; differs from the interface for renamed services */
+    struct str version;   /* of the service */
     struct str group;
     struct str release; /* Dubbo version of the provider, e.g. "3.2.15", empty for 2.6 */
     struct str application;
@@ -69,11 +71,22 @@ struct provider {
 
 /*
  * `url` is a decoded provider URL (registry node names are percent-encoded once more).  All texts of
- * `out` are copied into `a`.  False with a sentence when the URL is no URL, over 8 KiB, or has no
- * valid host and port; a provider that is merely not for us comes back with `unusable` set.
+ * `out` are copied into `a`.  False with a sentence when the URL is no URL, over 8 KiB, has no valid
+ * host and port, or stands for something else (category other than providers); a provider that is
+ * merely not for us comes back with `unusable` set.  `addr` is left AF_UNSPEC, `unlisted` false.
  */
-bool provider_from_url(struct str url, struct arena *a, struct provider *out,
-                       struct err *e) NONNULL MUST_CHECK;
+bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
+    __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
+
+/* The same for a fixed address of the configuration: "dubbo://" may be missing, and what the URL does
+ * not say (path, interface, version, group) is what the reference says. */
+bool provider_from_address(struct str text, const struct refkey *k, struct arena *a,
+                           struct provider *out, struct err *e)
+    __attribute__((nonnull(2, 3, 4, 5))) MUST_CHECK;
+
+/* A dubbo:// URL from which provider_from_url makes the same provider again, for the saved list.  Not
+ * for providers that are unusable for another reason than their address. */
+void provider_print(const struct provider *p, struct buf *out) NONNULL;
 
 /* Does the provider answer to this reference?  docs/REGISTRY.md section 2.3. */
 bool provider_matches(const struct provider *p, const struct refkey *k) NONNULL;

@@ -15,14 +15,10 @@
 #include "base/err.h"
 #include "base/mailbox.h"
 #include "registry/directory.h"
+#include "registry/network.h"
 #include "registry/refkey.h"
 
 struct registry;
-
-struct network {
-    union address addr;
-    unsigned prefix_len;
-};
 
 /* One registry of the configuration; texts must live as long as the registry. */
 struct registry_conf {
