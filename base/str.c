@@ -24,6 +24,16 @@ bool str_eq(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n != 0 ? memcmp(a.p, b.p, n) : 0;
+
+    if (order != 0)
+        return order;
+    return a.n < b.n ? -1 : a.n > b.n ? 1 : 0;
+}
+
 bool str_eq_nocase(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);

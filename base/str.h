@@ -26,6 +26,8 @@ struct str str_from(const char *cstring);
 struct str str_sub(struct str s, size_t from, size_t to);
 
 bool str_eq(struct str a, struct str b);
+/* Order of bytes: negative, 0, positive.  A prefix comes before what it begins. */
+int str_cmp(struct str a, struct str b);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_is(struct str a, const char *cstring) __attribute__((nonnull(2)));
 bool str_starts(struct str s, struct str prefix);
