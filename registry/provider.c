@@ -1,0 +1,388 @@
+#include "registry/provider.h"
+
+#include <stdlib.h>
+
+#include "base/fatal.h"
+#include "registry/url.h"
+
+enum { WEIGHT_DEFAULT = 100, WARMUP_DEFAULT_MS = 600000, PAYLOAD_DEFAULT = 8 << 20 };
+
+static const char *const unusable_names[UNUSABLE_REASONS] = {
+    [USABLE] = "usable",
+    [UNUSABLE_PROTOCOL] = "protocol",
+    [UNUSABLE_SERIALIZATION] = "serialization",
+    [UNUSABLE_DISABLED] = "disabled",
+    [UNUSABLE_TLS] = "tls",
+    [UNUSABLE_ADDRESS] = "address",
+};
+
+const char *unusable_name(enum unusable u)
+{
+    return (unsigned)u < UNUSABLE_REASONS ? unusable_names[u] : "?";
+}
+
+/* A Java int; `absent` when missing, no number or out of range, as nobody can mean that. */
+static int32_t to_int(struct str value, int32_t absent)
+{
+    int64_t v = 0;
+
+    return str_to_i64(value, INT32_MIN, INT32_MAX, &v) ? (int32_t)v : absent;
+}
+
+static uint32_t to_positive(struct str value, int32_t absent)
+{
+    int32_t v = to_int(value, absent);
+
+    return v > 0 ? (uint32_t)v : 0;
+}
+
+static bool is_true(struct str value)
+{
+    return str_eq_nocase(value, STR("true"));
+}
+
+static bool is_false(struct str value)
+{
+    return str_eq_nocase(value, STR("false"));
+}
+
+static bool list_contains(struct str list, struct str item)
+{
+    while (list.n != 0) {
+        struct str rest = STR_NONE;
+
+        if (str_eq(str_trim(str_cut(list, ',', &rest)), item))
+            return true;
+        list = rest;
+    }
+    return false;
+}
+
+static struct str without_zero_version(struct str version)
+{
+    return str_is(version, "0.0.0") ? STR_NONE : version;
+}
+
+/*
+ * Other schemes are callable where the port takes Dubbo too (3.3 says so by ext.protocol).  From 2.7 on
+ * a provider takes Hessian2 whatever `serialization` says; 2.6, which has no `release`, answers in its
+ * own one (docs/PROTOCOL.md section 2).
+ */
+static enum unusable judge(const struct url *u)
+{
+    struct str serialization = url_param(u, STR("serialization"));
+
+    if (!str_is(u->scheme, "dubbo") &&
+        !list_contains(url_param(u, STR("ext.protocol")), STR("dubbo")))
+        return UNUSABLE_PROTOCOL;
+    if (is_true(url_param(u, STR("disabled"))) || is_false(url_param(u, STR("enabled"))))
+        return UNUSABLE_DISABLED;
+    if (is_true(url_param(u, STR("ssl-enabled"))))
+        return UNUSABLE_TLS;
+    if (serialization.n != 0 && !str_is(serialization, "hessian2") &&
+        url_param(u, STR("release")).n == 0)
+        return UNUSABLE_SERIALIZATION;
+    return USABLE;
+}
+
+/* One METHOD.timeout or METHOD.weight parameter; `order` makes later ones win. */
+struct found {
+    struct method_param m;
+    bool plain; /* not default.METHOD.… */
+    size_t order;
+};
+
+static bool find_method_param(const struct url_param *p, struct found *out)
+{
+    struct str key = p->key;
+    struct str value = str_trim(p->value);
+    size_t dot = 0;
+
+    *out = (struct found){.plain = !str_starts(key, STR("default.")), .m.weight = -1};
+    if (!out->plain)
+        key = str_sub(key, sizeof("default.") - 1, key.n);
+    dot = str_find(key, '.');
+    out->m.method = str_sub(key, 0, dot);
+    key = str_sub(key, dot + 1, key.n);
+    if (out->m.method.n == 0)
+        return false;
+    if (str_is(key, "timeout"))
+        out->m.timeout_ms = to_positive(value, 0);
+    else if (str_is(key, "weight"))
+        out->m.weight = to_int(value, INT32_MIN) == INT32_MIN ? -1 : (int32_t)to_positive(value, 0);
+    return out->m.timeout_ms != 0 || out->m.weight >= 0;
+}
+
+static int by_method(const void *a, const void *b)
+{
+    const struct found *x = a;
+    const struct found *y = b;
+    int order = str_cmp(x->m.method, y->m.method);
+
+    if (order != 0)
+        return order;
+    if (x->plain != y->plain)
+        return x->plain ? 1 : -1;
+    return x->order < y->order ? -1 : 1;
+}
+
+static void copy_method_params(struct found *all, size_t n, struct arena *a, struct provider *out)
+{
+    struct method_param *to = arena_alloc(a, n * sizeof(*to));
+    size_t used = 0;
+
+    qsort(all, n, sizeof(*all), by_method);
+    for (size_t i = 0; i < n; i++) {
+        const struct method_param *m = &all[i].m;
+
+        if (used == 0 || !str_eq(to[used - 1].method, m->method))
+            to[used++] = (struct method_param){.method = arena_str(a, m->method), .weight = -1};
+        if (m->timeout_ms != 0)
+            to[used - 1].timeout_ms = m->timeout_ms;
+        if (m->weight >= 0)
+            to[used - 1].weight = m->weight;
+    }
+    out->method_params = to;
+    out->n_method_params = used;
+}
+
+/* Sorted by method, plain parameters before default ones, the last of several. */
+static void read_method_params(const struct url *u, struct arena *a, struct provider *out)
+{
+    struct found all[URL_PARAMS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < u->n_params; i++) {
+        all[n].order = i;
+        if (find_method_param(&u->params[i], &all[n]))
+            all[n++].order = i;
+    }
+    if (n != 0)
+        copy_method_params(all, n, a, out);
+}
+
+static struct str copy(struct arena *a, struct str s)
+{
+    return s.n != 0 ? arena_str(a, s) : STR_NONE;
+}
+
+static void read_texts(const struct url *u, struct arena *a, struct provider *out)
+{
+    struct str interface = url_param(u, STR("interface"));
+
+    if (interface.n == 0)
+        interface = u->path;
+    out->host = copy(a, u->host);
+    out->interface = copy(a, interface);
+    out->path = u->path.n == 0 || str_eq(u->path, interface) ? out->interface : copy(a, u->path);
+    out->version = copy(a, without_zero_version(url_param(u, STR("version"))));
+    out->group = copy(a, url_param(u, STR("group")));
+    out->release = copy(a, url_param(u, STR("release")));
+    out->application = copy(a, url_param(u, STR("application")));
+    out->token = copy(a, url_param(u, STR("token")));
+    out->loadbalance = copy(a, url_param(u, STR("loadbalance")));
+    out->tag = copy(a, url_param(u, STR("dubbo.tag")));
+    out->methods = copy(a, url_param(u, STR("methods")));
+}
+
+static void read_numbers(const struct url *u, struct provider *out)
+{
+    int32_t payload = to_int(url_param(u, STR("payload")), PAYLOAD_DEFAULT);
+    uint64_t timestamp = 0;
+
+    if (!str_to_u64(url_param(u, STR("timestamp")), INT64_MAX, &timestamp))
+        timestamp = 0;
+    out->port = u->port;
+    out->timeout_ms = to_positive(url_param(u, STR("timeout")), 0);
+    out->weight = to_positive(url_param(u, STR("weight")), WEIGHT_DEFAULT);
+    out->warmup_ms = to_positive(url_param(u, STR("warmup")), WARMUP_DEFAULT_MS);
+    out->timestamp_ms = timestamp;
+    out->payload = payload > 0 ? (uint32_t)payload : UINT32_MAX; /* 0 and less: no limit */
+    out->heartbeat_ms = to_positive(url_param(u, STR("heartbeat")), 0);
+    out->connections = to_positive(url_param(u, STR("connections")), 0);
+    out->dynamic = !is_false(url_param(u, STR("dynamic")));
+    out->deprecated = is_true(url_param(u, STR("deprecated")));
+}
+
+bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
+{
+    struct url u;
+    struct str category = STR_NONE;
+
+    if (!url_parse(url, &u, e))
+        return false;
+    if (!url_host_ok(u.host)) {
+        err_set(e, "host is neither an address nor a name");
+        return false;
+    }
+    if (u.port == 0) {
+        err_set(e, "no port");
+        return false;
+    }
+    category = url_param(&u, STR("category"));
+    if (category.n != 0 && !str_is(category, "providers")) {
+        err_set(e, "category \"" STR_FMT "\" is not providers", STR_ARG(str_sub(category, 0, 40)));
+        return false;
+    }
+    *out = (struct provider){.unusable = judge(&u), .addr.sa.sa_family = AF_UNSPEC};
+    read_texts(&u, a, out);
+    read_numbers(&u, out);
+    read_method_params(&u, a, out);
+    return true;
+}
+
+/* '*' and lists select among providers; a fixed address has nothing to select from. */
+static struct str fixed(struct str selector)
+{
+    bool selects = str_find(selector, '*') != selector.n || str_find(selector, ',') != selector.n;
+
+    return selects ? STR_NONE : selector;
+}
+
+bool provider_from_address(struct str text, const struct refkey *k, struct arena *a,
+                           struct provider *out, struct err *e)
+{
+    if (!str_contains(text, STR("://")))
+        text = arena_printf(a, "dubbo://" STR_FMT, STR_ARG(text));
+    if (!provider_from_url(text, a, out, e))
+        return false;
+    if (out->interface.n == 0)
+        out->interface = arena_str(a, k->interface);
+    if (out->path.n == 0)
+        out->path = out->interface;
+    if (out->version.n == 0)
+        out->version = copy(a, fixed(k->version));
+    if (out->group.n == 0)
+        out->group = copy(a, fixed(k->group));
+    return true;
+}
+
+static void add_text(struct buf *out, const char *key, struct str value)
+{
+    if (value.n != 0)
+        buf_printf(out, "&%s=" STR_FMT, key, STR_ARG(value));
+}
+
+static void add_number(struct buf *out, const char *key, uint64_t value, uint64_t unless)
+{
+    if (value != unless)
+        buf_printf(out, "&%s=%llu", key, (unsigned long long)value);
+}
+
+static void print_method_params(const struct provider *p, struct buf *out)
+{
+    for (size_t i = 0; i < p->n_method_params; i++) {
+        const struct method_param *m = &p->method_params[i];
+
+        if (m->timeout_ms != 0)
+            buf_printf(out, "&" STR_FMT ".timeout=%u", STR_ARG(m->method), m->timeout_ms);
+        if (m->weight >= 0)
+            buf_printf(out, "&" STR_FMT ".weight=%d", STR_ARG(m->method), m->weight);
+    }
+}
+
+void provider_print(const struct provider *p, struct buf *out)
+{
+    ASSERT(p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS);
+
+    buf_add_str(out, STR("dubbo://"));
+    url_add_host_port(p->host, p->port, out);
+    buf_add_str(out, STR("/"));
+    buf_add_str(out, p->path);
+    buf_add_str(out, STR("?side=provider"));
+    add_text(out, "interface", p->interface);
+    add_text(out, "version", p->version);
+    add_text(out, "group", p->group);
+    add_text(out, "release", p->release);
+    add_text(out, "application", p->application);
+    add_text(out, "token", p->token);
+    add_text(out, "loadbalance", p->loadbalance);
+    add_text(out, "dubbo.tag", p->tag);
+    add_text(out, "methods", p->methods);
+    add_number(out, "timeout", p->timeout_ms, 0);
+    add_number(out, "weight", p->weight, WEIGHT_DEFAULT);
+    add_number(out, "warmup", p->warmup_ms, WARMUP_DEFAULT_MS);
+    add_number(out, "timestamp", p->timestamp_ms, 0);
+    if (p->payload == UINT32_MAX)
+        add_text(out, "payload", STR("-1"));
+    else
+        add_number(out, "payload", p->payload, PAYLOAD_DEFAULT);
+    add_number(out, "heartbeat", p->heartbeat_ms, 0);
+    add_number(out, "connections", p->connections, 0);
+    add_text(out, "dynamic", p->dynamic ? STR_NONE : STR("false"));
+    add_text(out, "deprecated", p->deprecated ? STR("true") : STR_NONE);
+    print_method_params(p, out);
+}
+
+/* Also what a Dubbo consumer does not do: 0.0.0 and no version are the same. */
+bool provider_matches(const struct provider *p, const struct refkey *k)
+{
+    struct str version = without_zero_version(k->version);
+
+    if (!str_eq(p->interface, k->interface) && !str_is(p->interface, "*"))
+        return false;
+    if (!str_is(version, "*") && !str_eq(version, without_zero_version(p->version)))
+        return false;
+    return str_is(k->group, "*") || str_eq(k->group, p->group) ||
+           (p->group.n != 0 && list_contains(k->group, p->group));
+}
+
+bool provider_same(const struct provider *a, const struct provider *b)
+{
+    return a->port == b->port && str_eq(a->host, b->host) && str_eq(a->path, b->path) &&
+           str_eq(a->group, b->group) && str_eq(a->version, b->version);
+}
+
+static const struct method_param *find_method(const struct provider *p, struct str method)
+{
+    size_t from = 0;
+    size_t to = p->n_method_params;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = str_cmp(method, p->method_params[middle].method);
+
+        if (order == 0)
+            return &p->method_params[middle];
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+uint32_t provider_timeout_ms(const struct provider *p, struct str method)
+{
+    const struct method_param *m = find_method(p, method);
+
+    return m != NULL && m->timeout_ms != 0 ? m->timeout_ms : p->timeout_ms;
+}
+
+/*
+ * The arithmetic is Dubbo's, in float as there, so that the shares are the same.  A provider whose clock
+ * is ahead of ours counts as just started, as in 2.7 and 3.x; ahead by more than a warm-up the clock is
+ * simply wrong and the weight is full, else such a provider would starve for as long as it is wrong.
+ */
+static uint32_t warm_up(uint32_t weight, uint32_t warmup_ms, uint64_t since_ms, uint64_t now_ms)
+{
+    uint64_t distance = now_ms > since_ms ? now_ms - since_ms : since_ms - now_ms;
+    float share = 0;
+
+    if (since_ms == 0 || distance >= warmup_ms)
+        return weight;
+    if (now_ms <= since_ms)
+        return 1;
+    share = (float)distance / ((float)warmup_ms / (float)weight);
+    if (share < 1)
+        return 1;
+    return share < (float)weight ? (uint32_t)share : weight;
+}
+
+uint32_t provider_weight(const struct provider *p, struct str method, uint64_t wall_now_ms)
+{
+    const struct method_param *m = find_method(p, method);
+    uint32_t weight = m != NULL && m->weight >= 0 ? (uint32_t)m->weight : p->weight;
+
+    return weight != 0 ? warm_up(weight, p->warmup_ms, p->timestamp_ms, wall_now_ms) : 0;
+}

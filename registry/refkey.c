@@ -1,0 +1,86 @@
+#include "registry/refkey.h"
+
+#include "registry/url.h"
+
+static bool starts_name(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '$';
+}
+
+/* Java names joined by dots: [A-Za-z_$][A-Za-z0-9_$]*(\.…)* */
+static bool interface_ok(struct str s)
+{
+    bool at_start = true;
+
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (c == '.' && !at_start)
+            at_start = true;
+        else if (starts_name(c) || (c >= '0' && c <= '9' && !at_start))
+            at_start = false;
+        else
+            return false;
+    }
+    return !at_start; /* also false for the empty text */
+}
+
+static bool part_ok(struct str s)
+{
+    return s.n <= REFKEY_PART_MAX && str_find(s, '/') == s.n && url_text_ok(s);
+}
+
+bool refkey_make(struct str interface, struct str version, struct str group, struct refkey *out,
+                 struct err *e)
+{
+    if (interface.n > REFKEY_INTERFACE_MAX || !interface_ok(interface)) {
+        err_set(e, "interface must be a Java name of at most %d bytes", REFKEY_INTERFACE_MAX);
+        return false;
+    }
+    /* '@' would make the text form ambiguous */
+    if (!part_ok(version) || str_find(version, '@') != version.n) {
+        err_set(e, "version must be at most %d bytes of text without \"/\" and \"@\"",
+                REFKEY_PART_MAX);
+        return false;
+    }
+    if (!part_ok(group)) {
+        err_set(e, "group must be at most %d bytes of text without \"/\"", REFKEY_PART_MAX);
+        return false;
+    }
+    if (str_is(version, "0.0.0"))
+        version = STR_NONE;
+    *out = (struct refkey){interface, version, group};
+    return true;
+}
+
+bool refkey_parse(struct str text, struct refkey *out, struct err *e)
+{
+    struct str rest = STR_NONE;
+    struct str group = STR_NONE;
+    struct str version = STR_NONE;
+    struct str interface = STR_NONE;
+    struct str before_group = str_cut(text, '@', &group);
+
+    interface = str_cut(before_group, ':', &rest);
+    version = rest;
+    return refkey_make(interface, version, group, out, e);
+}
+
+void refkey_print(const struct refkey *k, struct buf *out)
+{
+    buf_add_str(out, k->interface);
+    if (k->version.n != 0) {
+        buf_add_u8(out, ':');
+        buf_add_str(out, k->version);
+    }
+    if (k->group.n != 0) {
+        buf_add_u8(out, '@');
+        buf_add_str(out, k->group);
+    }
+}
+
+bool refkey_eq(const struct refkey *a, const struct refkey *b)
+{
+    return str_eq(a->interface, b->interface) && str_eq(a->version, b->version) &&
+           str_eq(a->group, b->group);
+}
