@@ -79,3 +79,11 @@ struct store_reader {
 /* The checksum is verified before the first callback. */
 enum store_result store_load(const char *dir, struct store_reader *r,
                              struct err *e) NONNULL MUST_CHECK;
+
+/* The same for a text in memory; never STORE_ABSENT or STORE_IO. */
+enum store_result store_read(struct str text, struct store_reader *r, struct err *e)
+    __attribute__((nonnull(2, 3))) MUST_CHECK;
+
+/* The checksum (FNV-1a, 64 bits: one changed byte always changes it), continued from `sum`. */
+#define STORE_SUM_START UINT64_C(0xcbf29ce484222325)
+uint64_t store_sum(uint64_t sum, struct str text);
