@@ -107,12 +107,17 @@ struct store_writer *store_begin(const char *dir, struct err *e)
 /* A JSON string; `s` has passed url_text_ok, so only two characters need care. */
 static void add_string(struct buf *out, struct str s)
 {
+    size_t from = 0;
+
     buf_add_u8(out, '"');
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"' || s.p[i] == '\\')
+        if (s.p[i] == '"' || s.p[i] == '\\') {
+            buf_add_str(out, str_sub(s, from, i));
             buf_add_u8(out, '\\');
-        buf_add_u8(out, (uint8_t)s.p[i]);
+            from = i;
+        }
     }
+    buf_add_str(out, str_sub(s, from, s.n));
     buf_add_u8(out, '"');
 }
 

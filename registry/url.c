@@ -3,11 +3,12 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* The length of the UTF-8 sequence at the start of `s`; 0 when it is broken, overlong or a surrogate. */
+/* The length of the sequence of two to four bytes at the start of `s`; 0 when it is broken, overlong
+ * or a surrogate. */
 static size_t utf8_length(struct str s)
 {
     const uint8_t *p = (const uint8_t *)s.p;
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
 
     if (n == 0 || n > s.n || p[0] > 0xf4)
         return 0;
@@ -23,12 +24,13 @@ static size_t utf8_length(struct str s)
 
 bool url_text_ok(struct str s)
 {
-    while (s.n != 0) {
-        size_t n = utf8_length(s);
+    for (size_t i = 0; i < s.n;) {
+        unsigned char c = (unsigned char)s.p[i];
+        size_t n = c < 0x80 ? 1 : utf8_length((struct str){s.p + i, s.n - i});
 
-        if (n == 0 || (unsigned char)s.p[0] < 0x20 || s.p[0] == 0x7f)
+        if (n == 0 || c < 0x20 || c == 0x7f)
             return false;
-        s = (struct str){s.p + n, s.n - n};
+        i += n;
     }
     return true;
 }
