@@ -77,6 +77,7 @@ struct outcome_row {
     bool retryable; /* for the client: the call certainly did not run, or failed at the door */
     bool provider_failure; /* counts against the provider (outlier detection, error counters) */
     uint8_t retry_after_s; /* 0 = no header */
+    const char *detail;    /* what a client reads when nothing better is known */
     const char *flag;      /* "UH", "UF", …: field `reason` of the access log; "" = none */
 };
 
