@@ -18,9 +18,14 @@ struct str {
 };
 
 #define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
-#define STR_NONE     ((struct str){NULL, 0})
-#define STR_FMT      "%.*s"
-#define STR_ARG(s)   ((int)(s).n), ((s).n != 0 ? (s).p : "")
+/* The same as an initialiser of a static table. */
+#define STR_INIT(literal)               \
+    {                                   \
+        "" literal, sizeof(literal) - 1 \
+    }
+#define STR_NONE   ((struct str){NULL, 0})
+#define STR_FMT    "%.*s"
+#define STR_ARG(s) ((int)(s).n), ((s).n != 0 ? (s).p : "")
 
 struct str str_from(const char *cstring);
 struct str str_sub(struct str s, size_t from, size_t to);

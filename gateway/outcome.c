@@ -402,16 +402,16 @@ static const struct {
     struct str mark;
     enum outcome outcome;
 } texts[] = {
-    {STR("Not found exported service"), OUTCOME_PROVIDER_NOT_FOUND},
-    {STR("No such method"), OUTCOME_METHOD_NOT_FOUND},
-    {STR("Not unique method"), OUTCOME_AMBIGUOUS_METHOD},
-    {STR("args.length != types.length"), OUTCOME_ARGUMENT_COUNT},
-    {STR("Invalid token! Forbid invoke"), OUTCOME_TOKEN_REJECTED},
-    {STR("The service using threads greater than"), OUTCOME_PROVIDER_BUSY},
-    {STR("exceed max service tps"), OUTCOME_PROVIDER_BUSY},
-    {STR("PojoUtils.realize"), OUTCOME_BAD_ARGUMENT},
-    {STR("safety barrier"), OUTCOME_BAD_ARGUMENT},
-    {STR("Serialization Security"), OUTCOME_BAD_ARGUMENT},
+    {STR_INIT("Not found exported service"), OUTCOME_PROVIDER_NOT_FOUND},
+    {STR_INIT("No such method"), OUTCOME_METHOD_NOT_FOUND},
+    {STR_INIT("Not unique method"), OUTCOME_AMBIGUOUS_METHOD},
+    {STR_INIT("args.length != types.length"), OUTCOME_ARGUMENT_COUNT},
+    {STR_INIT("Invalid token! Forbid invoke"), OUTCOME_TOKEN_REJECTED},
+    {STR_INIT("The service using threads greater than"), OUTCOME_PROVIDER_BUSY},
+    {STR_INIT("exceed max service tps"), OUTCOME_PROVIDER_BUSY},
+    {STR_INIT("PojoUtils.realize"), OUTCOME_BAD_ARGUMENT},
+    {STR_INIT("safety barrier"), OUTCOME_BAD_ARGUMENT},
+    {STR_INIT("Serialization Security"), OUTCOME_BAD_ARGUMENT},
 };
 
 static bool is_type_char(char c)
