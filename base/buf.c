@@ -22,7 +22,7 @@ void buf_free(struct buf *b)
 
 uint8_t *buf_reserve(struct buf *b, size_t n)
 {
-    if (LIKELY(!b->failed && n <= b->cap - b->len))
+    if (LIKELY(!b->failed && n <= b->cap - b->len && b->data != NULL))
         return b->data + b->len;
     if (b->failed || b->len > b->limit || n > b->limit - b->len) {
         b->failed = true;
@@ -32,9 +32,11 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     size_t cap = b->cap != 0 ? b->cap : BUF_FIRST_CAP;
     uint8_t *data = NULL;
 
+    if (cap > b->limit)
+        cap = b->limit;
     while (cap < b->len + n)
         cap = cap > b->limit / 2 ? b->limit : cap * 2;
-    data = realloc(b->data, cap);
+    data = realloc(b->data, cap != 0 ? cap : 1); /* never the realloc that frees */
     if (data == NULL) {
         b->failed = true;
         return NULL;
