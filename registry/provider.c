@@ -281,16 +281,28 @@ static void print_method_params(const struct provider *p, struct buf *out)
     }
 }
 
+/* The interface is told once when it is the path.  It went into the path if that holds a '?', which no
+ * path can. */
+static void print_names(const struct provider *p, struct buf *out)
+{
+    bool in_path = str_find(p->path, '?') == p->path.n;
+
+    if (in_path) {
+        buf_add_u8(out, '/');
+        buf_add_str(out, p->path);
+    }
+    buf_add_str(out, STR("?side=provider"));
+    if (!in_path || !str_eq(p->path, p->interface))
+        add_text(out, "interface", p->interface);
+}
+
 void provider_print(const struct provider *p, struct buf *out)
 {
     ASSERT(p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS);
 
     buf_add_str(out, STR("dubbo://"));
     url_add_host_port(p->host, p->port, out);
-    buf_add_str(out, STR("/"));
-    buf_add_str(out, p->path);
-    buf_add_str(out, STR("?side=provider"));
-    add_text(out, "interface", p->interface);
+    print_names(p, out);
     add_text(out, "version", p->version);
     add_text(out, "group", p->group);
     add_text(out, "release", p->release);

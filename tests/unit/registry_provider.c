@@ -134,6 +134,30 @@ START_TEST(print_keeps_everything)
 }
 END_TEST
 
+/* Found by fuzz_url: without a query '&' belongs to the path, and a path may be empty. */
+START_TEST(print_keeps_strange_names)
+{
+    static const char *const urls[] = {
+        "dubbo://h:1/a&b=c",
+        "dubbo://h:1?interface=a?b/c",
+        "dubbo://h:1//a",
+        "dubbo://h:1",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct provider q;
+        struct buf b;
+
+        ck_assert(parse(urls[i]));
+        buf_init(&b, URL_MAX);
+        provider_print(&p, &b);
+        ck_assert(provider_from_url(buf_str(&b), &a, &q, &e));
+        ck_assert_msg(provider_same(&p, &q) && str_eq(p.interface, q.interface), "%s", urls[i]);
+        buf_free(&b);
+    }
+}
+END_TEST
+
 START_TEST(not_for_us)
 {
     ck_assert_int_eq(judged("tri://127.0.0.1:50051/a.B"), UNUSABLE_PROTOCOL);
@@ -303,5 +327,6 @@ START_TEST(warm_up)
 END_TEST
 
 TEST_MAIN("registry_provider", every_parameter_of_2_7, defaults, registered_urls_of_all_lines,
-          print_keeps_everything, not_for_us, refused, numbers_that_are_none, method_parameters,
-          matching, simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)
+          print_keeps_everything, print_keeps_strange_names, not_for_us, refused,
+          numbers_that_are_none, method_parameters, matching,
+          simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)

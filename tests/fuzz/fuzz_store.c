@@ -1,0 +1,53 @@
+/*
+ * The saved list behind its checksum: the input gets the sum that belongs to it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fatal.h"
+#include "registry/provider.h"
+#include "registry/store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void on_registry(void *ctx, const struct store_registry *r)
+{
+    (void)ctx;
+    ASSERT(r->name.n <= STORE_NAME_MAX);
+}
+
+static void on_entry(void *ctx, const struct store_entry *s)
+{
+    struct refkey k;
+    struct err e;
+
+    ASSERT(refkey_make(s->key.interface, s->key.version, s->key.group, &k, &e));
+    ASSERT(s->n_urls <= STORE_URLS_MAX);
+    for (size_t i = 0; i < s->n_urls; i++) {
+        struct provider p;
+
+        if (!provider_from_url(s->urls[i], ctx, &p, &e))
+            ASSERT(e.text[0] != '\0');
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena a;
+    struct store_reader r = {.on_registry = on_registry, .on_entry = on_entry, .ctx = &a};
+    struct buf b;
+    struct err e;
+
+    arena_init(&a);
+    buf_init(&b, STORE_BYTES_MAX);
+    buf_add(&b, data, size);
+    ASSERT(store_read(buf_str(&b), &r, &e) == STORE_DAMAGED || size != 0);
+    buf_printf(&b, "\"sum\":\"%016llx\"}\n",
+               (unsigned long long)store_sum(STORE_SUM_START, buf_str(&b)));
+    (void)!store_read(buf_str(&b), &r, &e);
+    buf_free(&b);
+    arena_free(&a);
+    return 0;
+}
