@@ -206,10 +206,11 @@ static bool run_one(struct stub_conn *k, const struct stub_call *c, json_t *acti
         return true;
     }
     if ((v = json_object_get(a, "split")) != NULL) {
-        size_t n = (size_t)json_integer_value(v);
+        size_t asked = (size_t)json_integer_value(v);
         struct buf all = k->out;
+        size_t n = asked < all.len ? asked : all.len;
 
-        k->out.len = n < all.len ? n : all.len;
+        k->out.len = n;
         stub_flush(k);
         if (!still_open(k->stub, k))
             return true;
