@@ -207,7 +207,6 @@ static void read_numbers(const struct url *u, struct provider *out)
 bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
 {
     struct url u;
-    struct str category = STR_NONE;
 
     if (!url_parse(url, &u, e))
         return false;
@@ -219,7 +218,9 @@ bool provider_from_url(struct str url, struct arena *a, struct provider *out, st
         err_set(e, "no port");
         return false;
     }
-    category = url_param(&u, STR("category"));
+
+    struct str category = url_param(&u, STR("category"));
+
     if (category.n != 0 && !str_is(category, "providers")) {
         err_set(e, "category \"" STR_FMT "\" is not providers", STR_ARG(str_sub(category, 0, 40)));
         return false;

@@ -55,14 +55,10 @@ bool refkey_make(struct str interface, struct str version, struct str group, str
 
 bool refkey_parse(struct str text, struct refkey *out, struct err *e)
 {
-    struct str rest = STR_NONE;
     struct str group = STR_NONE;
     struct str version = STR_NONE;
-    struct str interface = STR_NONE;
-    struct str before_group = str_cut(text, '@', &group);
+    struct str interface = str_cut(str_cut(text, '@', &group), ':', &version);
 
-    interface = str_cut(before_group, ':', &rest);
-    version = rest;
     return refkey_make(interface, version, group, out, e);
 }
 

@@ -22,7 +22,7 @@ struct entry {
 };
 
 struct resolver {
-    resolve_lookup *lookup;
+    resolve_lookup_fn *lookup;
     struct entry *entries;
     uint64_t quiet_until_ms; /* the name server does not answer */
 };
@@ -68,7 +68,7 @@ static bool system_lookup(const char *name, union address *out, struct err *e)
     return ok;
 }
 
-struct resolver *resolver_new(resolve_lookup *lookup)
+struct resolver *resolver_new(resolve_lookup_fn *lookup)
 {
     struct resolver *r = xcalloc(1, sizeof(*r));
 
@@ -76,9 +76,29 @@ struct resolver *resolver_new(resolve_lookup *lookup)
     return r;
 }
 
-static void forget(struct resolver *r, struct entry *x)
+/* NOLINTBEGIN(readability-function-size,clang-analyzer-unix.Malloc): the macros of uthash */
+static struct entry *table_find(struct resolver *r, struct str host)
+{
+    struct entry *x = NULL;
+
+    HASH_FIND(hh, r->entries, host.p, host.n, x);
+    return x;
+}
+
+static void table_add(struct resolver *r, struct entry *x)
+{
+    HASH_ADD_KEYPTR(hh, r->entries, x->name, x->name_len, x);
+}
+
+static void table_remove(struct resolver *r, struct entry *x)
 {
     HASH_DEL(r->entries, x);
+}
+/* NOLINTEND(readability-function-size,clang-analyzer-unix.Malloc) */
+
+static void forget(struct resolver *r, struct entry *x)
+{
+    table_remove(r, x);
     free(x);
 }
 
@@ -91,16 +111,10 @@ void resolver_free(struct resolver *r)
     free(r);
 }
 
-static void append(struct resolver *r, struct entry *x)
-{
-    HASH_ADD_KEYPTR(hh, r->entries, x->name, x->name_len, x);
-}
-
 static struct entry *entry_of(struct resolver *r, struct str host)
 {
-    struct entry *x = NULL;
+    struct entry *x = table_find(r, host);
 
-    HASH_FIND(hh, r->entries, host.p, host.n, x);
     if (x != NULL)
         return x;
     if (HASH_COUNT(r->entries) >= RESOLVE_ENTRIES_MAX)
@@ -109,7 +123,7 @@ static struct entry *entry_of(struct resolver *r, struct str host)
     x->addr.sa.sa_family = AF_UNSPEC;
     x->name_len = host.n;
     memcpy(x->name, host.p, host.n);
-    append(r, x);
+    table_add(r, x);
     return x;
 }
 
@@ -118,7 +132,6 @@ static void look_up(struct resolver *r, struct entry *x)
 {
     union address found = {.sa.sa_family = AF_UNSPEC};
     uint64_t started = clock_ms();
-    uint64_t now = started;
 
     if (started < r->quiet_until_ms) {
         err_set(&x->why, "%s: not asked, the name server does not answer", x->name);
@@ -131,7 +144,9 @@ static void look_up(struct resolver *r, struct entry *x)
         x->due_ms = clock_ms() + RESOLVE_POSITIVE_MS;
         return;
     }
-    now = clock_ms();
+
+    uint64_t now = clock_ms();
+
     x->due_ms = now + RESOLVE_NEGATIVE_MS;
     if (now - started >= RESOLVE_SLOW_MS)
         r->quiet_until_ms = x->due_ms;
@@ -157,8 +172,8 @@ bool resolve(struct resolver *r, struct str host, uint16_t port, union address *
     }
     x = entry_of(r, host);
     if (x->due_ms <= clock_ms()) {
-        HASH_DEL(r->entries, x);
-        append(r, x);
+        table_remove(r, x);
+        table_add(r, x);
         look_up(r, x);
     }
     if (x->addr.sa.sa_family == AF_UNSPEC) {

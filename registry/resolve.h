@@ -25,10 +25,10 @@ enum {
 struct resolver;
 
 /* Looks a name up, without port.  False with a sentence. */
-typedef bool resolve_lookup(const char *name, union address *out, struct err *e);
+typedef bool resolve_lookup_fn(const char *name, union address *out, struct err *e);
 
 /* `lookup` NULL: the system's resolver, IPv4 first. */
-struct resolver *resolver_new(resolve_lookup *lookup) MUST_CHECK;
+struct resolver *resolver_new(resolve_lookup_fn *lookup) MUST_CHECK;
 void resolver_free(struct resolver *r); /* NULL is fine */
 
 /* A numeric host never asks and is never cached. */

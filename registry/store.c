@@ -54,7 +54,7 @@ static void flush(struct store_writer *w)
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
-            err_set(&w->err, "cannot write %s: %s", TEMP_NAME, strerror(n == 0 ? EIO : errno));
+            err_set(&w->err, "cannot write " TEMP_NAME ": %s", strerror(n == 0 ? EIO : errno));
     }
     buf_truncate(&w->out, 0);
 }
@@ -309,7 +309,7 @@ static enum store_result read_file(const char *path, struct buf *out, struct err
         return result;
     }
     if (fstat(fd, &st) != 0)
-        err_set(e, "cannot read %s: %s", path, strerror(errno));
+        err_set(e, "cannot look at %s: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
         err_set(e, "%s is not a file", path);
     else if (st.st_size > STORE_BYTES_MAX)
