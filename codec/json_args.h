@@ -38,6 +38,7 @@ enum args_result {
 
 /* What the client has to mend.  `detail` starts lower case and quotes at most 64 bytes of input. */
 struct args_error {
+    enum args_result result;
     size_t arg;        /* index of the argument */
     size_t offset;     /* byte offset into that argument's text */
     unsigned line;     /* of the text handed in, from 1; 0 when it makes no sense */

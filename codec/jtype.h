@@ -24,16 +24,17 @@ enum jtype_kind {
     JTYPE_DOUBLE,
     JTYPE_CHAR, /* all of the above: primitive when `primitive`, else the boxed class */
     JTYPE_STRING,
+    JTYPE_NUMBER, /* java.lang.Number: any number, no text */
     JTYPE_BIG_DECIMAL,
     JTYPE_BIG_INTEGER,
-    JTYPE_DATE,      /* java.util.Date, java.sql.Date, Time, Timestamp */
-    JTYPE_JAVA_TIME, /* LocalDate, LocalDateTime, LocalTime, Instant, … */
-    JTYPE_OBJECT,    /* java.lang.Object and friends: natural value */
-    JTYPE_LIST,
-    JTYPE_SET,
+    JTYPE_DATE,   /* java.util.Date */
+    JTYPE_VALUE,  /* a row of value_write.c: java.sql dates, java.time, UUID, … */
+    JTYPE_OBJECT, /* java.lang.Object: natural value */
+    JTYPE_LIST,   /* collections */
     JTYPE_MAP,
     JTYPE_ARRAY,
-    JTYPE_OTHER, /* enums and POJOs: string or object */
+    JTYPE_UNSUPPORTED, /* Dubbo converts nothing to it: SortedSet, Queue, Optional */
+    JTYPE_OTHER,       /* enums and POJOs: string or object */
 };
 
 struct jtype {

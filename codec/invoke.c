@@ -1,0 +1,71 @@
+#include "codec/invoke.h"
+
+#include "codec/args_state.h"
+#include "codec/hs2_write.h"
+#include "codec/utf.h"
+
+void invoke_prefix(struct str interface, struct str version, struct buf *out)
+{
+    hs2_put_name(out, STR("2.0.2"));
+    hs2_put_string(out, interface);
+    hs2_put_string(out, version.n != 0 ? version : STR("0.0.0"));
+    hs2_put_name(out, STR("$invoke"));
+    hs2_put_name(out, STR("Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/Object;"));
+}
+
+static bool all_typed(const struct arg *args, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].type == NULL)
+            return false;
+    }
+    return true;
+}
+
+enum args_result invoke_middle(struct str method, const struct arg *args, size_t n_args,
+                               const struct args_opts *opts, struct buf *out, struct args_error *e)
+{
+    size_t before = out->len;
+    struct args_state s;
+    enum args_result r = ARGS_OK;
+
+    hs2_put_string(out, method);
+    if (all_typed(args, n_args)) {
+        hs2_put_typed_list(out, STR("[string"), n_args);
+        for (size_t i = 0; i < n_args; i++)
+            hs2_put_string(out, args[i].type->name);
+    } else {
+        hs2_put_null(out); /* fine where the method is not overloaded (decision 16) */
+    }
+    hs2_put_typed_list(out, STR("[object"), n_args);
+    args_begin(&s, opts, out, e);
+    for (size_t i = 0; i < n_args && r == ARGS_OK; i++) {
+        e->arg = i;
+        r = args_one(&s, &args[i]);
+    }
+    args_end(&s);
+    if (r == ARGS_OK && out->failed)
+        r = e->result = ARGS_TOO_LARGE;
+    if (r != ARGS_OK)
+        buf_truncate(out, before);
+    return r;
+}
+
+void invoke_attachments_begin(struct buf *out)
+{
+    buf_add_u8(out, HS2_MAP_BEGIN);
+}
+
+bool invoke_attachment(struct str name, struct str value, struct buf *out)
+{
+    if (!utf_valid(name) || !utf_valid(value))
+        return false;
+    hs2_put_string(out, name);
+    hs2_put_string(out, value);
+    return true;
+}
+
+void invoke_attachments_end(struct buf *out)
+{
+    buf_add_u8(out, HS2_MAP_END);
+}

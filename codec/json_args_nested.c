@@ -1,0 +1,362 @@
+/*
+ * Natural values: arrays and objects of any depth without recursion, the rules for `class` keys and for keys
+ * that come twice, and where in the text an error stands.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "codec/args_state.h"
+#include "codec/hs2_write.h"
+#include "codec/utf.h"
+
+enum { COMPACT_MAX = 65536 };
+
+/*
+ * The length is known now: the six bytes of the open form shrink to what Java would have written.  A long
+ * list keeps the wide form, so that nested ones do not move their content again and again.
+ */
+void args_close_list(struct args_state *s, size_t place, size_t n)
+{
+    struct buf *out = s->out;
+    size_t content = place + 4;
+    size_t len = 0;
+    uint8_t *head = NULL;
+    struct buf compact;
+    uint8_t bytes[8];
+
+    if (out->failed)
+        return;
+    len = out->len - content;
+    if (len > COMPACT_MAX) {
+        hs2_patch_list(out, place, n);
+        return;
+    }
+    compact = (struct buf){.data = bytes, .cap = sizeof(bytes), .limit = sizeof(bytes)};
+    hs2_put_list(&compact, n);
+    head = out->data + place - 2;
+    memcpy(head, bytes, compact.len);
+    memmove(head + compact.len, out->data + content, len);
+    buf_truncate(out, place - 2 + compact.len + len);
+}
+
+/* ---------------------------------------------------------------- duplicate keys */
+
+static bool same_key(struct args_state *s, const struct args_key *k, struct str decoded)
+{
+    struct json_token t = {
+        .kind = JSON_TOKEN_KEY, .text = {s->j.base + k->at, k->len}, .plain = k->plain};
+
+    return json_string_is(&t, decoded);
+}
+
+static void place_key(struct args_key *table, size_t cap, struct args_key k)
+{
+    size_t i = k.hash & (cap - 1);
+
+    while (table[i].object != 0)
+        i = (i + 1) & (cap - 1);
+    table[i] = k;
+}
+
+/* Half full: twice the size. */
+static bool grow_keys(struct args_state *s)
+{
+    size_t cap = s->keys_cap * 2;
+    struct args_key *bigger = calloc(cap, sizeof(*bigger));
+
+    if (bigger == NULL)
+        return args_fail(s, ARGS_TOO_LARGE, "too many members");
+    for (size_t i = 0; i < s->keys_cap; i++) {
+        if (s->keys[i].object != 0)
+            place_key(bigger, cap, s->keys[i]);
+    }
+    if (s->keys != s->keys_inline)
+        free(s->keys);
+    s->keys = bigger;
+    s->keys_cap = cap;
+    return true;
+}
+
+static void clean_keys(struct args_state *s)
+{
+    if (s->n_keys != 0)
+        memset(s->keys, 0, s->keys_cap * sizeof(*s->keys));
+    s->n_keys = 0;
+}
+
+static bool check_key(struct args_state *s, uint32_t object, const struct json_token *t,
+                      struct str decoded)
+{
+    uint64_t h = hash_bytes(decoded.n != 0 ? decoded.p : "", decoded.n) ^
+                 object * UINT64_C(0x9e3779b97f4a7c15);
+    struct args_key k = {
+        .object = object,
+        .hash = (uint32_t)(h ^ h >> 32),
+        .at = (uint32_t)(t->text.p - s->j.base),
+        .len = (uint32_t)t->text.n,
+        .plain = t->plain,
+    };
+    size_t i = 0;
+
+    if (s->opts->duplicate_keys_last)
+        return true;
+    if (s->n_keys * 2 >= s->keys_cap && !grow_keys(s))
+        return false;
+    for (i = k.hash & (s->keys_cap - 1); s->keys[i].object != 0; i = (i + 1) & (s->keys_cap - 1)) {
+        const struct args_key *o = &s->keys[i];
+
+        if (o->object == object && o->hash == k.hash && same_key(s, o, decoded)) {
+            struct str cut = utf_cut(decoded, 64);
+
+            return args_fail(s, ARGS_BAD_JSON,
+                             "the member \"" STR_FMT "\" comes twice in one object", STR_ARG(cut));
+        }
+    }
+    s->keys[i] = k;
+    s->n_keys++;
+    return true;
+}
+
+/* ---------------------------------------------------------------- class keys */
+
+enum class_verdict { CLASS_PASS, CLASS_DROP, CLASS_REFUSED };
+
+/* A string under "class" picks the Java class that the provider instantiates (docs/PROTOCOL.md section 9.4). */
+static enum class_verdict judge_class(struct args_state *s, const struct json_token *value)
+{
+    struct str name = STR_NONE;
+
+    if (value->kind != JSON_TOKEN_STRING)
+        return CLASS_PASS;
+    switch (s->opts->class_key) {
+    case ARGS_CLASS_STRIP:
+        return CLASS_DROP;
+    case ARGS_CLASS_PASS:
+        name = args_text(s, value);
+        for (size_t i = 0; i < s->opts->n_allow_classes; i++) {
+            if (str_eq(name, s->opts->allow_classes[i]))
+                return CLASS_PASS;
+        }
+        args_fail(s, ARGS_BAD_ARGUMENT, "the class named here is not in request.allow_classes");
+        return CLASS_REFUSED;
+    case ARGS_CLASS_REJECT:
+        break;
+    }
+    args_fail(s, ARGS_BAD_ARGUMENT, "a member named \"class\" with a text is not allowed");
+    return CLASS_REFUSED;
+}
+
+/* ---------------------------------------------------------------- the walk */
+
+struct level {
+    size_t place;    /* of an open list */
+    size_t n;        /* elements so far */
+    uint32_t object; /* number of the object; 0 = a list */
+};
+
+static struct level open_level(struct args_state *s, enum json_kind kind)
+{
+    struct level l = {0};
+
+    if (kind == JSON_TOKEN_BEGIN_ARRAY) {
+        l.place = hs2_put_open_list(s->out);
+        return l;
+    }
+    if (s->n_objects == 0)
+        clean_keys(s);
+    l.object = ++s->n_objects;
+    return l;
+}
+
+/* Writes the key and hands the value's first token on; a dropped member goes to the next key. */
+static bool take_member(struct args_state *s, struct level *l, struct json_token *t)
+{
+    while (t->kind == JSON_TOKEN_KEY) {
+        struct json_token key = *t;
+        struct str name = args_text(s, &key);
+
+        if (!check_key(s, l->object, &key, name))
+            return false;
+        bool is_class = str_eq(name, STR("class"));
+        size_t before = s->out->len;
+
+        hs2_put_string(s->out, name);
+        *t = json_next(&s->j);
+        if (!is_class)
+            return true;
+        switch (judge_class(s, t)) {
+        case CLASS_PASS:
+            return true;
+        case CLASS_REFUSED:
+            return false;
+        case CLASS_DROP:
+            buf_truncate(s->out, before);
+            *t = json_next(&s->j);
+            break;
+        }
+    }
+    return true;
+}
+
+static bool is_end(enum json_kind k)
+{
+    return k == JSON_TOKEN_END_ARRAY || k == JSON_TOKEN_END_OBJECT;
+}
+
+static void close_level(struct args_state *s, const struct level *l)
+{
+    if (l->object == 0)
+        args_close_list(s, l->place, l->n);
+    else
+        buf_add_u8(s->out, HS2_MAP_END);
+}
+
+/* The content of the container whose level is levels[0], up to and with its end. */
+static bool walk(struct args_state *s, struct level *levels)
+{
+    unsigned depth = 1;
+
+    while (depth > 0) {
+        struct level *l = &levels[depth - 1];
+        struct json_token t = json_next(&s->j);
+
+        if (l->object != 0 && !take_member(s, l, &t))
+            return false;
+        if (t.kind == JSON_TOKEN_ERROR)
+            return args_syntax(s);
+        if (is_end(t.kind)) {
+            close_level(s, l);
+            depth--;
+            continue;
+        }
+        l->n++;
+        if (t.kind == JSON_TOKEN_BEGIN_ARRAY || t.kind == JSON_TOKEN_BEGIN_OBJECT) {
+            if (t.kind == JSON_TOKEN_BEGIN_OBJECT)
+                buf_add_u8(s->out, HS2_MAP_BEGIN);
+            levels[depth++] = open_level(s, t.kind);
+        } else if (!args_natural_scalar(s, &t)) {
+            return false;
+        }
+        if (s->out->failed)
+            return args_fail(s, ARGS_TOO_LARGE, "the encoded arguments are too large");
+    }
+    return true;
+}
+
+bool args_natural(struct args_state *s, struct json_token t)
+{
+    struct level levels[JSON_DEPTH_MAX + 1];
+
+    if (t.kind != JSON_TOKEN_BEGIN_ARRAY && t.kind != JSON_TOKEN_BEGIN_OBJECT)
+        return args_natural_scalar(s, &t);
+    if (t.kind == JSON_TOKEN_BEGIN_OBJECT)
+        buf_add_u8(s->out, HS2_MAP_BEGIN);
+    levels[0] = open_level(s, t.kind);
+    return walk(s, levels);
+}
+
+/* ---------------------------------------------------------------- maps by declared type */
+
+static const struct {
+    const char *declared;
+    const char *wire;
+} typed_maps[] = {
+    {"java.util.LinkedHashMap", "java.util.LinkedHashMap"},
+    {"java.util.TreeMap", "java.util.TreeMap"},
+    {"java.util.SortedMap", "java.util.TreeMap"},
+    {"java.util.NavigableMap", "java.util.TreeMap"},
+    {"java.util.concurrent.ConcurrentMap", "java.util.concurrent.ConcurrentHashMap"},
+    {"java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.ConcurrentHashMap"},
+};
+
+static const char *wire_map(const struct args_state *s, const struct jtype *type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(typed_maps); i++) {
+        if (str_is(type->name, typed_maps[i].declared))
+            return typed_maps[i].wire;
+    }
+    return s->opts->preserve_order ? "java.util.LinkedHashMap" : NULL;
+}
+
+bool args_map(struct args_state *s, struct json_token t, const struct jtype *type)
+{
+    const char *wire = wire_map(s, type);
+    struct level levels[JSON_DEPTH_MAX + 1];
+
+    if (t.kind != JSON_TOKEN_BEGIN_OBJECT)
+        return args_mismatch(s, &t, type->name);
+    if (wire == NULL)
+        return args_natural(s, t);
+    buf_add_u8(s->out, 'M');
+    hs2_put_name(s->out, str_from(wire));
+    levels[0] = open_level(s, t.kind);
+    return walk(s, levels);
+}
+
+/* ---------------------------------------------------------------- where an error stands */
+
+struct step {
+    struct json_token key;
+    size_t index;
+    bool object;
+};
+
+static void add_step(char *out, size_t cap, const struct step *st)
+{
+    size_t n = strlen(out);
+
+    if (!st->object) {
+        snprintf(out + n, cap - n, "/%zu", st->index);
+        return;
+    }
+    if (n + 1 < cap)
+        out[n++] = '/';
+    for (size_t i = 0; i < st->key.text.n && n + 3 < cap; i++) {
+        char c = st->key.text.p[i];
+
+        if (c == '~' || c == '/') {
+            out[n++] = '~';
+            out[n++] = c == '~' ? '0' : '1';
+        } else {
+            out[n++] = c;
+        }
+    }
+    out[n] = '\0';
+}
+
+/* Reads the text again up to the error: costs nothing while there is none. */
+void args_point_at(struct args_error *e, struct str json)
+{
+    struct step path[JSON_DEPTH_MAX + 1];
+    struct json_reader j;
+    unsigned depth = 0;
+
+    json_position(json, e->offset, &e->line, &e->column);
+    json_begin(&j, json, JSON_DEPTH_MAX);
+    while (json_offset(&j) < e->offset) {
+        struct json_token t = json_next(&j);
+
+        if (t.kind == JSON_TOKEN_ERROR || t.kind == JSON_TOKEN_END)
+            break;
+        if (is_end(t.kind)) {
+            depth--;
+            continue;
+        }
+        if (t.kind == JSON_TOKEN_KEY) {
+            path[depth - 1].key = t;
+            continue;
+        }
+        if (depth > 0)
+            path[depth - 1].index++;
+        if (t.kind == JSON_TOKEN_BEGIN_ARRAY || t.kind == JSON_TOKEN_BEGIN_OBJECT)
+            path[depth++] = (struct step){.object = t.kind == JSON_TOKEN_BEGIN_OBJECT,
+                                          .index = SIZE_MAX};
+    }
+    e->pointer[0] = '\0';
+    for (unsigned i = 0; i < depth; i++) {
+        if (path[i].object ? path[i].key.text.p != NULL : path[i].index != SIZE_MAX)
+            add_step(e->pointer, sizeof(e->pointer), &path[i]);
+    }
+}
