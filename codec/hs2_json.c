@@ -135,13 +135,42 @@ static bool print_list(struct hs2_json *j, struct hs2_token t)
 
 /* ---------------------------------------------------------------- map keys */
 
+/* An object with the one field `name`: an enum constant, whose name is the key. */
+static bool print_enum_key(struct hs2_json *j, bool *is_enum)
+{
+    struct hs2_mark back = hs2_mark(j->r);
+    struct hs2_token t = hs2_next(j->r);
+    size_t before = j->out->len;
+    bool ok = false;
+
+    *is_enum = false;
+    if (t.kind == HS2_OBJECT) {
+        const struct hs2_class *c = &j->r->classes[t.class_index];
+
+        *is_enum = c->n_fields == 1 && c->value == NULL &&
+                   str_is(hs2_name(j->r, j->r->fields[c->first_field].name,
+                                   j->r->fields[c->first_field].len),
+                          "name") &&
+                   hs2_next(j->r).kind == HS2_STRING;
+    }
+    ok = *is_enum && print_string(j);
+    if (!*is_enum) {
+        buf_truncate(j->out, before);
+        hs2_jump(j->r, back);
+    }
+    return ok;
+}
+
 /* A key that is no string: its value's text, or the value's JSON text, inside quotes. */
 static bool print_other_key(struct hs2_json *j)
 {
     struct buf *out = j->out;
     struct buf key;
-    bool ok = false;
+    bool is_enum = false;
+    bool ok = print_enum_key(j, &is_enum);
 
+    if (is_enum)
+        return ok;
     if (j->key_nesting >= KEY_NESTING_MAX)
         return false;
     buf_init(&key, out->limit - out->len);
