@@ -26,6 +26,10 @@ struct balancer {
                              const struct balance_call *call);
 };
 
+/* One file each. */
+extern const struct balancer balance_random;
+extern const struct balancer balance_p2c;
+
 const struct balancer *balance_find(struct str name);
 
 enum balance_result {

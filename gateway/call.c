@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fatal.h"
+#include "base/log.h"
 #include "codec/invoke.h"
 
 enum {
@@ -68,8 +69,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
     if (c->tries < CALL_TRIES_MAX)
         c->tried[c->tries] = ep;
     c->tries++;
-    ep->in_flight++;
-    ep->calls++;
+    endpoint_begin(ep);
     c->try_start_us = clock_us();
     snprintf(c->provider, sizeof(c->provider), STR_FMT ":%u", STR_ARG(ep->provider->host),
              (unsigned)ep->provider->port);
@@ -161,7 +161,11 @@ static void try_failed(struct call *c, enum outcome o)
     if (c->state == CALL_END)
         return;
     if (!may_retry(c, o)) {
-        finish(c, o);
+        /* docs/PROTOCOL.md section 17: from 3.x on this is how a provider says that it has no such service */
+        bool is_3x = c->endpoint->provider->release.n != 0 &&
+                     c->endpoint->provider->release.p[0] >= '3';
+
+        finish(c, o == OUTCOME_PROVIDER_REJECTED_REQUEST && is_3x ? OUTCOME_PROVIDER_NOT_FOUND : o);
         return;
     }
     end_try(c, outcome_row(o)->provider_failure);
@@ -217,10 +221,13 @@ static void on_reply(struct flight *f, const struct frame *head, const uint8_t *
         return;
     }
     buf_truncate(c->json, json_before);
+    /* other texts of providers hold addresses and stack traces: the outcome's own sentence serves */
+    c->problem.detail[0] = '\0';
     if (result == REPLY_OK && r.kind == REPLY_EXCEPTION)
         keep_exception(c, &r);
-    else
-        keep_text(c, r.text);
+    else if (r.text.n != 0)
+        log_debug("call", "%s: status %u: " STR_FMT, c->provider, r.status,
+                  STR_ARG(str_sub(r.text, 0, PROBLEM_LINE)));
     try_failed(c, o);
 }
 
@@ -393,7 +400,7 @@ static enum conn_result send_frame(struct call *c, struct conn *k, struct endpoi
     const struct frame_parts parts = {{
         buf_str(&c->plan.ref->prefix),
         buf_str(&c->middle),
-        ep->attachments,
+        buf_str(&ep->attachments),
         buf_str(&c->attachments),
     }};
 

@@ -19,17 +19,19 @@
 #include "gateway/peer.h"
 #include "gateway/wctx.h"
 
-/* A provider of a reference, with its peer and its part of the attachments. */
+/* A provider of a reference, with its peer and its part of the attachments.  It outlives the directory that
+ * named it while calls are in flight. */
 struct endpoint {
-    const struct provider *provider; /* in ref->directory */
-    struct peer *peer;               /* NULL when the provider is unusable */
-    struct str attachments; /* begin + fixed entries, no end: the call adds its own and ends it */
-    unsigned in_flight;     /* calls of this reference */
+    const struct provider *provider; /* in `directory` */
+    struct directory *directory;     /* counted */
+    struct peer *peer;               /* NULL when the provider is unusable; counted */
+    struct buf attachments;          /* begin + fixed entries, no end: the call adds its own */
+    unsigned in_flight;              /* calls of this reference */
+    bool retired;                    /* in no list any more: freed with its last call */
     uint64_t calls;
     uint64_t errors;
     uint64_t latency_us; /* moving average, 0 = none yet */
     uint32_t failures_in_a_row;
-    int64_t balance; /* for the balancer's own use */
 };
 
 enum ref_state { REF_WAITING, REF_KNOWN, REF_REFUSED };
@@ -40,9 +42,13 @@ struct ref {
     enum ref_state state;
     enum registry_refusal refusal; /* in REF_REFUSED */
     bool pinned;                   /* named by the configuration */
-    struct directory *directory;   /* NULL until the first list */
-    struct endpoint *endpoints;    /* directory->n */
+    struct refs *home;
+    struct peer_opts peer_opts;
+    struct directory *directory; /* NULL until the first list */
+    struct endpoint **endpoints; /* one per provider of the directory, same order */
     size_t n_endpoints;
+    struct endpoint **usable; /* those that may be called at all */
+    size_t n_usable;
     struct buf prefix;   /* invoke_prefix bytes */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */
@@ -59,16 +65,26 @@ struct ref_waiter {
     void (*on_list)(struct ref_waiter *w); /* the ref is KNOWN or REFUSED now */
 };
 
+static inline struct endpoint *ref_endpoint(const struct ref *r, size_t i)
+{
+    return r->endpoints[i];
+}
+
+/* A call begins and ends at an endpoint. */
+void endpoint_begin(struct endpoint *ep) NONNULL;
+void endpoint_end(struct endpoint *ep) NONNULL;
+
 struct refs; /* all of one worker */
 
 struct refs_opts {
     struct registry *registry; /* NULL in tests and for fixed lists handed in by refs_apply */
     struct mailbox *box;       /* the worker's, for registry_want */
     const char *application;   /* attachment remote.application */
-    struct peer_opts peer;     /* until settings per service are applied */
+    struct peer_opts peer;     /* for references without settings of their own */
 };
 
-struct refs *refs_new(struct wctx *w, const struct refs_opts *opts) NONNULL MUST_CHECK;
+struct refs *refs_new(struct wctx *w, struct peers *peers,
+                      const struct refs_opts *opts) NONNULL MUST_CHECK;
 void refs_free(struct refs *rs) NONNULL;
 
 /* The worker's view of `k`; made when it is new.  With `registry_name` (NULL = the only one) the registry

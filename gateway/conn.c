@@ -1,0 +1,639 @@
+#include "gateway/conn.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fatal.h"
+#include "codec/invoke.h"
+#include "codec/reply.h"
+
+enum {
+    SLOTS_FIRST = 64,
+    BODY_CLOSE = 256 * 1024 * 1024, /* a longer answer is no answer */
+    IN_KEEP = 65536,                /* larger buffers go back to malloc when idle */
+    OUT_KEEP = 65536,
+    DEAD_AFTER = 3,    /* heartbeats without a byte read */
+    SUSPECT_AFTER = 5, /* calls in a row that timed out without a byte read */
+    PROBE_MS = 1000,
+    SERIAL = 2, /* Hessian2 */
+    STATUS_OK = 20,
+};
+
+struct conn {
+    struct list dirty; /* wctx->dirty */
+    struct list dead;  /* wctx->dead */
+    struct wctx *w;
+    int fd;
+    enum conn_state state;
+    struct conn_opts opts;
+    conn_state_fn on_state;
+    void *ctx;
+    ev_io io;
+    int events; /* what io waits for; libev keeps flags of its own in io.events */
+    ev_timer timer;
+    struct flight **slots; /* in-flight table: slot = id & (n_slots - 1) */
+    size_t n_slots;
+    unsigned in_flight;
+    uint64_t next_id;
+    struct buf in; /* what is left of the last read: a frame that is not whole */
+    size_t skip;   /* bytes of an oversized body still to come */
+    struct buf out;
+    uint64_t added;      /* stream offset of the end of `out` */
+    uint64_t sent;       /* stream offset of its beginning */
+    struct list watched; /* flights that want on_written, in stream order */
+    uint64_t opened_ms;
+    uint64_t last_read_ms;
+    uint64_t last_write_ms;
+    uint64_t probe_until_ms; /* a heartbeat must be answered until then; 0 = none asked */
+    unsigned timeouts_in_a_row;
+    bool readonly;
+};
+
+static const struct {
+    const char *name;
+    unsigned next;
+} states[CONN_STATES] = {
+    [CONN_CONNECTING] = {"connecting", 1U << CONN_READY | 1U << CONN_CLOSED},
+    [CONN_READY] = {"ready", 1U << CONN_DRAINING | 1U << CONN_CLOSED},
+    [CONN_DRAINING] = {"draining", 1U << CONN_CLOSED},
+    [CONN_CLOSED] = {"closed", 0},
+};
+
+const char *conn_state_name(enum conn_state s)
+{
+    return s < CONN_STATES ? states[s].name : "?";
+}
+
+static void enter(struct conn *c, enum conn_state to)
+{
+    enum conn_state from = c->state;
+
+    ASSERT(states[from].next & 1U << to);
+
+    c->state = to;
+    c->on_state(c, c->ctx, from, to);
+}
+
+enum conn_state conn_state(const struct conn *c)
+{
+    return c->state;
+}
+
+unsigned conn_in_flight(const struct conn *c)
+{
+    return c->in_flight;
+}
+
+/* ---------------------------------------------------------------- in-flight table */
+
+static void grow_slots(struct conn *c)
+{
+    size_t n = c->n_slots * 2;
+    struct flight **bigger = xcalloc(n, sizeof(struct flight *));
+
+    /* ids in use differ in the low bits of the old table, so they do in the new one */
+    for (size_t i = 0; i < c->n_slots; i++) {
+        if (c->slots[i] != NULL)
+            bigger[c->slots[i]->id & (n - 1)] = c->slots[i];
+    }
+    free(c->slots);
+    c->slots = bigger;
+    c->n_slots = n;
+}
+
+/* A slow call may still hold the slot of an id: the next one is taken then. */
+static void put_in_slot(struct conn *c, struct flight *f)
+{
+    if ((size_t)c->in_flight * 2 >= c->n_slots)
+        grow_slots(c);
+    while (c->slots[c->next_id & (c->n_slots - 1)] != NULL)
+        c->next_id++;
+    f->id = c->next_id++;
+    c->slots[f->id & (c->n_slots - 1)] = f;
+    c->in_flight++;
+    f->conn = c;
+}
+
+static struct flight *find_flight(const struct conn *c, uint64_t id)
+{
+    struct flight *f = c->slots[id & (c->n_slots - 1)];
+
+    return f != NULL && f->id == id ? f : NULL;
+}
+
+static void end_flight(struct conn *c, struct flight *f)
+{
+    if (!f->one_way) {
+        c->slots[f->id & (c->n_slots - 1)] = NULL;
+        c->in_flight--;
+    }
+    list_remove(&f->link);
+    f->conn = NULL;
+}
+
+/* ---------------------------------------------------------------- closing */
+
+static void fail_flight(struct conn *c, struct flight *f)
+{
+    bool written = c->sent > f->start;
+
+    end_flight(c, f);
+    f->on_fail(f, written ? FLIGHT_LOST : FLIGHT_UNREACHABLE);
+}
+
+/* Callbacks may start new tries elsewhere; this connection takes none any more. */
+static void fail_all(struct conn *c)
+{
+    struct list *l = NULL;
+
+    for (size_t i = 0; i < c->n_slots; i++) {
+        if (c->slots[i] != NULL)
+            fail_flight(c, c->slots[i]);
+    }
+    while ((l = c->watched.next) != &c->watched)
+        fail_flight(c, container_of(l, struct flight, link));
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->state == CONN_CLOSED)
+        return;
+    ev_io_stop(c->w->loop, &c->io);
+    ev_timer_stop(c->w->loop, &c->timer);
+    close(c->fd);
+    c->fd = -1;
+    list_remove(&c->dirty);
+    list_add(&c->w->dead, &c->dead);
+    if (c->in_flight != 0)
+        counter_add(&c->w->stats.connections_lost, 1);
+    enter(c, CONN_CLOSED);
+    fail_all(c);
+}
+
+static void close_if_drained(struct conn *c)
+{
+    if (c->state == CONN_DRAINING && c->in_flight == 0 && c->out.len == 0)
+        conn_close(c);
+}
+
+void conn_drain(struct conn *c)
+{
+    if (c->state == CONN_CONNECTING && c->in_flight == 0) {
+        conn_close(c);
+        return;
+    }
+    if (c->state == CONN_READY)
+        enter(c, CONN_DRAINING);
+    close_if_drained(c);
+}
+
+static void free_conn(struct conn *c)
+{
+    list_remove(&c->dead);
+    buf_free(&c->in);
+    buf_free(&c->out);
+    free(c->slots);
+    free(c);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void watch(struct conn *c, int events)
+{
+    if (c->events == events)
+        return;
+    c->events = events;
+    ev_io_stop(c->w->loop, &c->io);
+    ev_io_set(&c->io, c->fd, events);
+    ev_io_start(c->w->loop, &c->io);
+}
+
+static void mark_dirty(struct conn *c)
+{
+    list_remove(&c->dirty);
+    list_add(&c->w->dirty, &c->dirty);
+}
+
+static void tell_written(struct conn *c)
+{
+    while (!list_empty(&c->watched)) {
+        struct flight *f = container_of(c->watched.next, struct flight, link);
+
+        if (c->sent < f->end)
+            return;
+        if (f->one_way)
+            end_flight(c, f);
+        else
+            list_remove(&f->link);
+        f->on_written(f);
+    }
+}
+
+static void flush(struct conn *c)
+{
+    if (c->state == CONN_CONNECTING || c->out.len == 0)
+        return;
+    ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        watch(c, EV_READ | EV_WRITE);
+        return;
+    }
+    if (n < 0) {
+        conn_close(c);
+        return;
+    }
+    c->sent += (uint64_t)n;
+    c->last_write_ms = c->w->now_ms;
+    buf_consume(&c->out, (size_t)n);
+    watch(c, c->out.len != 0 ? EV_READ | EV_WRITE : EV_READ);
+    if (c->out.len == 0)
+        buf_shrink(&c->out, OUT_KEEP);
+    tell_written(c);
+}
+
+void conn_flush_all(struct wctx *w)
+{
+    struct list *l = NULL;
+
+    while ((l = list_take(&w->dirty)) != NULL) {
+        struct conn *c = container_of(l, struct conn, dirty);
+
+        flush(c);
+        close_if_drained(c);
+    }
+    while (!list_empty(&w->dead))
+        free_conn(container_of(w->dead.next, struct conn, dead));
+}
+
+static void add_frame(struct conn *c, const struct frame *f, const struct frame_parts *body)
+{
+    frame_encode(f, &c->out);
+    for (size_t i = 0; body != NULL && i < ARRAY_LEN(body->part); i++)
+        buf_add_str(&c->out, body->part[i]);
+}
+
+enum conn_result conn_send(struct conn *c, struct flight *f, const struct frame_parts *body)
+{
+    struct frame head = {.flags = FRAME_REQUEST | SERIAL | (f->one_way ? 0 : FRAME_TWO_WAY)};
+    size_t before = c->out.len;
+    size_t len = 1;
+
+    ASSERT(f->conn == NULL);
+
+    if (c->state > CONN_READY)
+        return CONN_UNUSABLE;
+    for (size_t i = 0; i < ARRAY_LEN(body->part); i++)
+        len += body->part[i].n;
+    if (c->in_flight >= c->opts.max_in_flight ||
+        (before != 0 && before + FRAME_HEADER_LEN + len > c->opts.max_buffered))
+        return CONN_BUSY;
+    if (f->one_way) {
+        f->id = c->next_id++;
+        f->conn = c;
+    } else {
+        put_in_slot(c, f);
+    }
+    /* the attachments map is opened in the provider's part and ended here */
+    head.id = f->id;
+    head.body_len = (uint32_t)len;
+    add_frame(c, &head, body);
+    invoke_attachments_end(&c->out);
+    if (c->out.failed) { /* out of memory */
+        buf_truncate(&c->out, before);
+        end_flight(c, f);
+        return CONN_BUSY;
+    }
+    f->start = c->added;
+    c->added += FRAME_HEADER_LEN + len;
+    f->end = c->added;
+    list_init(&f->link);
+    if (f->on_written != NULL)
+        list_add(&c->watched, &f->link);
+    counter_add(&c->w->stats.frames_out, 1);
+    mark_dirty(c);
+    return CONN_OK;
+}
+
+static void send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t id, struct str body)
+{
+    const struct frame head = {
+        .flags = flags, .status = status, .id = id, .body_len = (uint32_t)body.n};
+    const struct frame_parts parts = {{body}};
+
+    add_frame(c, &head, &parts);
+    c->added += FRAME_HEADER_LEN + body.n;
+    mark_dirty(c);
+}
+
+static void send_heartbeat(struct conn *c)
+{
+    counter_add(&c->w->stats.heartbeats_sent, 1);
+    send_event(c, FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL, 0, c->next_id++, STR("N"));
+}
+
+/* ---------------------------------------------------------------- timers */
+
+static void arm(struct conn *c, uint64_t in_ms)
+{
+    ev_timer_stop(c->w->loop, &c->timer);
+    ev_timer_set(&c->timer, (double)(in_ms != 0 ? in_ms : 1) / 1000., 0.);
+    ev_timer_start(c->w->loop, &c->timer);
+}
+
+/* When to look again: the probe's end, or the next heartbeat. */
+static void arm_idle(struct conn *c)
+{
+    uint64_t now = clock_ms();
+    uint64_t used = c->last_read_ms > c->last_write_ms ? c->last_read_ms : c->last_write_ms;
+    uint64_t at = used + c->opts.heartbeat_ms;
+
+    if (c->probe_until_ms != 0 && c->probe_until_ms < at)
+        at = c->probe_until_ms;
+    arm(c, at > now ? at - now : 1);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
+{
+    struct conn *c = container_of(t, struct conn, timer);
+    uint64_t now = clock_ms();
+
+    if (c->state == CONN_CONNECTING) { /* connect timeout */
+        counter_add(&c->w->stats.connect_failures, 1);
+        conn_close(c);
+        return;
+    }
+    if (c->probe_until_ms != 0 && now >= c->probe_until_ms) { /* half open */
+        conn_close(c);
+        return;
+    }
+    if (now - c->last_read_ms >= (uint64_t)c->opts.heartbeat_ms * DEAD_AFTER) {
+        conn_close(c);
+        return;
+    }
+    if (now - c->last_read_ms >= c->opts.heartbeat_ms ||
+        now - c->last_write_ms >= c->opts.heartbeat_ms) {
+        c->last_write_ms = now;
+        send_heartbeat(c);
+    }
+    arm_idle(c);
+}
+
+void conn_cancel(struct flight *f, bool timed_out)
+{
+    struct conn *c = f->conn;
+
+    if (c == NULL)
+        return;
+    end_flight(c, f);
+    if (timed_out && c->state == CONN_READY && ++c->timeouts_in_a_row == SUSPECT_AFTER &&
+        c->probe_until_ms == 0) {
+        send_heartbeat(c);
+        c->probe_until_ms = clock_ms() + PROBE_MS;
+        arm_idle(c);
+    }
+    if (c->state == CONN_DRAINING)
+        mark_dirty(c); /* closed before the loop sleeps, when this was the last one */
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static void on_event(struct conn *c, const struct frame *f, const uint8_t *body)
+{
+    struct str text = {(const char *)body, f->body_len};
+
+    if ((f->flags & FRAME_REQUEST) == 0)
+        return; /* answer to a heartbeat of ours: that a byte came is all that counts */
+    switch (reply_event_decode(f, body)) {
+    case EVENT_READONLY:
+        counter_add(&c->w->stats.readonly_events, 1);
+        c->readonly = true;
+        if (c->state == CONN_READY)
+            enter(c, CONN_DRAINING);
+        mark_dirty(c);
+        return;
+    case EVENT_HEARTBEAT:
+        if (f->flags & FRAME_TWO_WAY)
+            send_event(c, (uint8_t)(FRAME_EVENT | (f->flags & FRAME_SERIAL_MASK)), STATUS_OK, f->id,
+                       text);
+        return;
+    case EVENT_UNKNOWN:
+        counter_add(&c->w->stats.protocol_errors, 1);
+        return;
+    }
+}
+
+/* `body` NULL: it was too long and is being skipped. */
+static void on_frame(struct conn *c, const struct frame *head, const uint8_t *body)
+{
+    struct flight *f = NULL;
+
+    counter_add(&c->w->stats.frames_in, 1);
+    if (head->flags & FRAME_EVENT) {
+        if (body != NULL)
+            on_event(c, head, body);
+        return;
+    }
+    if (head->flags & FRAME_REQUEST) { /* providers call nobody */
+        counter_add(&c->w->stats.protocol_errors, 1);
+        return;
+    }
+    f = find_flight(c, head->id);
+    if (f == NULL) {
+        counter_add(&c->w->stats.late_responses, 1);
+        return;
+    }
+    end_flight(c, f);
+    f->on_reply(f, head, body);
+}
+
+/* Takes whole frames from p; returns the bytes used, or n + 1 when the connection had to be closed. */
+static size_t take_frames(struct conn *c, const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    for (;;) {
+        struct frame head;
+        size_t left = n - at;
+
+        if (c->skip != 0) {
+            size_t gone = c->skip < left ? c->skip : left;
+
+            c->skip -= gone;
+            at += gone;
+            if (c->skip != 0)
+                return at;
+            continue;
+        }
+        switch (frame_decode(p + at, left, BODY_CLOSE, &head)) {
+        case FRAME_MORE:
+            return at;
+        case FRAME_MALFORMED:
+            counter_add(&c->w->stats.protocol_errors, 1);
+            conn_close(c);
+            return n + 1;
+        case FRAME_OK:
+            break;
+        }
+        if (head.body_len > c->opts.max_response) {
+            at += FRAME_HEADER_LEN;
+            c->skip = head.body_len;
+            on_frame(c, &head, NULL);
+        } else if (left - FRAME_HEADER_LEN < head.body_len) {
+            return at;
+        } else {
+            on_frame(c, &head, p + at + FRAME_HEADER_LEN);
+            at += FRAME_HEADER_LEN + head.body_len;
+        }
+        if (c->state == CONN_CLOSED)
+            return n + 1;
+    }
+}
+
+/* Usually frames are whole and are read in place; only a cut one is copied. */
+static void take_bytes(struct conn *c, const uint8_t *p, size_t n)
+{
+    size_t used = 0;
+
+    c->last_read_ms = c->w->now_ms;
+    c->timeouts_in_a_row = 0;
+    c->probe_until_ms = 0;
+    if (c->in.len == 0) {
+        used = take_frames(c, p, n);
+        if (used < n)
+            buf_add(&c->in, p + used, n - used);
+    } else {
+        buf_add(&c->in, p, n);
+        used = c->in.failed ? c->in.len + 1 : take_frames(c, c->in.data, c->in.len);
+        if (used <= c->in.len)
+            buf_consume(&c->in, used);
+    }
+    if (c->in.failed && c->state != CONN_CLOSED)
+        conn_close(c);
+    if (c->in.len == 0)
+        buf_shrink(&c->in, IN_KEEP);
+}
+
+static void on_connected(struct conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
+        counter_add(&c->w->stats.connect_failures, 1);
+        conn_close(c);
+        return;
+    }
+    c->last_read_ms = c->last_write_ms = clock_ms();
+    enter(c, CONN_READY);
+    watch(c, EV_READ);
+    arm_idle(c);
+    mark_dirty(c);
+}
+
+static void on_io(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = container_of(io, struct conn, io);
+    ssize_t n = 0;
+
+    if (c->state == CONN_CONNECTING) {
+        on_connected(c);
+        return;
+    }
+    if (events & EV_WRITE)
+        mark_dirty(c);
+    if ((events & EV_READ) == 0)
+        return;
+    n = recv(c->fd, c->w->recv_buffer, RECV_BUFFER_LEN, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        conn_close(c);
+        return;
+    }
+    take_bytes(c, c->w->recv_buffer, (size_t)n);
+    if (c->state == CONN_DRAINING)
+        mark_dirty(c);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static socklen_t address_len(const union address *a)
+{
+    return a->sa.sa_family == AF_INET6 ? (socklen_t)sizeof(a->v6) : (socklen_t)sizeof(a->v4);
+}
+
+static int open_socket(const union address *addr)
+{
+    int fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int one = 1;
+
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0 &&
+        (connect(fd, &addr->sa, address_len(addr)) == 0 || errno == EINPROGRESS))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+struct conn *conn_open(struct wctx *w, const union address *addr, const struct conn_opts *opts,
+                       conn_state_fn on_state, void *ctx)
+{
+    struct conn *c = NULL;
+    int fd = open_socket(addr);
+
+    if (fd < 0) {
+        counter_add(&w->stats.connect_failures, 1);
+        return NULL;
+    }
+    c = xcalloc(1, sizeof(*c));
+    c->w = w;
+    c->fd = fd;
+    c->state = CONN_CONNECTING;
+    c->opts = *opts;
+    c->on_state = on_state;
+    c->ctx = ctx;
+    c->n_slots = SLOTS_FIRST;
+    c->slots = xcalloc(c->n_slots, sizeof(struct flight *));
+    /* a restarted gateway must not repeat the ids that a slow provider may still answer */
+    c->next_id = wctx_random(w) >> 16;
+    c->opened_ms = w->now_ms;
+    buf_init(&c->in, (size_t)opts->max_response + FRAME_HEADER_LEN + RECV_BUFFER_LEN);
+    buf_init(&c->out, (size_t)BODY_CLOSE);
+    list_init(&c->dirty);
+    list_init(&c->dead);
+    list_init(&c->watched);
+    c->events = EV_WRITE;
+    ev_io_init(&c->io, on_io, fd, EV_WRITE);
+    ev_io_start(w->loop, &c->io);
+    ev_timer_init(&c->timer, on_timer, 0., 0.);
+    arm(c, opts->connect_timeout_ms);
+    counter_add(&w->stats.connects, 1);
+    return c;
+}
+
+void conn_info(const struct conn *c, struct conn_info *out)
+{
+    union address local = {.sa.sa_family = AF_UNSPEC};
+    socklen_t len = sizeof(local);
+    uint64_t now = clock_ms();
+
+    *out = (struct conn_info){
+        .state = c->state,
+        .in_flight = c->in_flight,
+        .age_ms = now - c->opened_ms,
+        .idle_ms = now - (c->last_read_ms != 0 ? c->last_read_ms : c->opened_ms),
+        .readonly = c->readonly,
+        .buffered = c->out.len,
+    };
+    if (c->fd >= 0 && getsockname(c->fd, &local.sa, &len) == 0)
+        out->local_port = ntohs(local.v4.sin_port); /* at the same place in both families */
+}

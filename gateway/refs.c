@@ -1,0 +1,406 @@
+#include "gateway/refs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fatal.h"
+#include "base/log.h"
+#include "codec/invoke.h"
+
+enum { ATTACHMENTS_LIMIT = 16384, PREFIX_LIMIT = 4096 };
+
+struct refs {
+    struct wctx *w;
+    struct peers *peers;
+    struct refs_opts opts;
+    struct ref *by_key;
+};
+
+struct refs *refs_new(struct wctx *w, struct peers *peers, const struct refs_opts *opts)
+{
+    struct refs *rs = xcalloc(1, sizeof(*rs));
+
+    rs->w = w;
+    rs->peers = peers;
+    rs->opts = *opts;
+    return rs;
+}
+
+/* ---------------------------------------------------------------- endpoints */
+
+void endpoint_begin(struct endpoint *ep)
+{
+    ep->in_flight++;
+    ep->calls++;
+}
+
+static void free_endpoint(struct endpoint *ep)
+{
+    if (ep->peer != NULL)
+        peer_put(ep->peer);
+    directory_put(ep->directory);
+    buf_free(&ep->attachments);
+    free(ep);
+}
+
+void endpoint_end(struct endpoint *ep)
+{
+    ASSERT(ep->in_flight > 0);
+
+    ep->in_flight--;
+    if (ep->retired && ep->in_flight == 0)
+        free_endpoint(ep);
+}
+
+static void retire(struct endpoint *ep)
+{
+    ep->retired = true;
+    if (ep->in_flight == 0)
+        free_endpoint(ep);
+}
+
+static void attach(struct endpoint *ep, const char *name, struct str value)
+{
+    if (value.n == 0)
+        return;
+    /* texts of provider URLs were checked when they were read */
+    if (!invoke_attachment(str_from(name), value, &ep->attachments))
+        log_warn("refs", "attachment %s of a provider is no UTF-8 and is left out", name);
+}
+
+/* docs/PROTOCOL.md section 5: what lets the provider find the service. */
+static void make_attachments(const struct ref *r, struct endpoint *ep)
+{
+    const struct provider *p = ep->provider;
+    struct str interface = r->key.interface;
+
+    buf_truncate(&ep->attachments, 0);
+    invoke_attachments_begin(&ep->attachments);
+    attach(ep, "path", p->path.n != 0 ? p->path : interface);
+    attach(ep, "interface", interface);
+    attach(ep, "version", r->key.version);
+    attach(ep, "group", p->group.n != 0 ? p->group : r->key.group);
+    attach(ep, "token", p->token);
+    attach(ep, "generic", STR("true"));
+    attach(ep, "remote.application", str_from(r->home->opts.application));
+}
+
+static struct peer *peer_of(const struct ref *r, const struct provider *p)
+{
+    struct peer_opts o = r->peer_opts;
+
+    if (p->unusable != USABLE || p->addr.sa.sa_family == AF_UNSPEC)
+        return NULL;
+    if (p->heartbeat_ms != 0)
+        o.conn.heartbeat_ms = p->heartbeat_ms;
+    if (p->connections > o.connections)
+        o.connections = p->connections;
+    return peer_get(r->home->peers, &p->addr, &o);
+}
+
+/* The provider of the new list in an endpoint of the old one: calls, latency and connection stay. */
+static void update_endpoint(struct ref *r, struct endpoint *ep, const struct provider *p,
+                            struct directory *d)
+{
+    struct peer *peer = peer_of(r, p);
+
+    if (ep->peer != NULL)
+        peer_put(ep->peer);
+    ep->peer = peer;
+    directory_get(d);
+    directory_put(ep->directory);
+    ep->directory = d;
+    ep->provider = p;
+    make_attachments(r, ep);
+}
+
+static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, struct directory *d)
+{
+    struct endpoint *ep = xcalloc(1, sizeof(*ep));
+
+    buf_init(&ep->attachments, ATTACHMENTS_LIMIT);
+    ep->directory = directory_get(d);
+    ep->provider = p;
+    ep->peer = peer_of(r, p);
+    make_attachments(r, ep);
+    return ep;
+}
+
+/* ---------------------------------------------------------------- lists */
+
+static int compare(const struct provider *a, const struct provider *b)
+{
+    int order = str_cmp(a->host, b->host);
+
+    if (order == 0)
+        order = (int)a->port - (int)b->port;
+    if (order == 0)
+        order = str_cmp(a->path, b->path);
+    if (order == 0)
+        order = str_cmp(a->group, b->group);
+    return order != 0 ? order : str_cmp(a->version, b->version);
+}
+
+/* Both lists are sorted the same way, so one pass finds who stayed. */
+static struct endpoint *take_old(struct ref *r, size_t *at, const struct provider *p)
+{
+    while (*at < r->n_endpoints) {
+        struct endpoint *ep = r->endpoints[*at];
+        int order = compare(ep->provider, p);
+
+        if (order > 0)
+            return NULL;
+        (*at)++;
+        if (order == 0 && provider_same(ep->provider, p))
+            return ep;
+        retire(ep);
+    }
+    return NULL;
+}
+
+static void index_usable(struct ref *r)
+{
+    free(r->usable);
+    r->usable = xcalloc(r->n_endpoints + 1, sizeof(struct endpoint *));
+    r->n_usable = 0;
+    for (size_t i = 0; i < r->n_endpoints; i++) {
+        struct endpoint *ep = r->endpoints[i];
+
+        if (ep->peer != NULL)
+            r->usable[r->n_usable++] = ep;
+    }
+}
+
+static void set_directory(struct ref *r, struct directory *d)
+{
+    struct endpoint **fresh = xcalloc(d->n + 1, sizeof(struct endpoint *));
+    size_t at = 0;
+
+    for (size_t i = 0; i < d->n; i++) {
+        struct endpoint *ep = take_old(r, &at, &d->providers[i]);
+
+        if (ep != NULL)
+            update_endpoint(r, ep, &d->providers[i], d);
+        fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], d);
+    }
+    while (at < r->n_endpoints)
+        retire(r->endpoints[at++]);
+    free(r->endpoints);
+    r->endpoints = fresh;
+    r->n_endpoints = d->n;
+    directory_get(d);
+    directory_put(r->directory);
+    r->directory = d;
+    index_usable(r);
+}
+
+/* ---------------------------------------------------------------- references */
+
+static struct ref *find(struct refs *rs, const char *key_text)
+{
+    struct ref *r = NULL;
+
+    HASH_FIND_STR(rs->by_key, key_text, r);
+    return r;
+}
+
+static struct ref *new_ref(struct refs *rs, const char *key_text)
+{
+    struct ref *r = xcalloc(1, sizeof(*r));
+    struct err e = {0};
+
+    r->home = rs;
+    r->key_text = strdup(key_text);
+    if (r->key_text == NULL || !refkey_parse(str_from(r->key_text), &r->key, &e))
+        fatal("reference %s: %s", key_text, e.text); /* keys are printed from checked ones */
+    r->peer_opts = rs->opts.peer;
+    list_init(&r->waiting);
+    buf_init(&r->prefix, PREFIX_LIMIT);
+    invoke_prefix(r->key.interface, r->key.version, &r->prefix);
+    HASH_ADD_KEYPTR(hh, rs->by_key, r->key_text, strlen(r->key_text), r);
+    return r;
+}
+
+static void wake_waiters(struct ref *r)
+{
+    struct list *l = NULL;
+
+    while ((l = list_take(&r->waiting)) != NULL) {
+        struct ref_waiter *w = container_of(l, struct ref_waiter, link);
+
+        w->on_list(w);
+    }
+}
+
+static void free_ref(struct ref *r)
+{
+    ASSERT(list_empty(&r->waiting));
+
+    HASH_DEL(r->home->by_key, r);
+    for (size_t i = 0; i < r->n_endpoints; i++)
+        retire(r->endpoints[i]);
+    directory_put(r->directory);
+    free(r->endpoints);
+    free(r->usable);
+    buf_free(&r->prefix);
+    free(r->key_text);
+    free(r);
+}
+
+void refs_free(struct refs *rs)
+{
+    struct ref *r = NULL;
+    struct ref *next = NULL;
+
+    HASH_ITER(hh, rs->by_key, r, next)
+    {
+        free_ref(r);
+    }
+    free(rs);
+}
+
+static struct ref *pin(struct ref *r, bool pinned)
+{
+    r->pinned = r->pinned || pinned;
+    return r;
+}
+
+struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name,
+                     bool pinned)
+{
+    char text[REFKEY_TEXT_MAX + 1];
+    struct buf b = {.data = (uint8_t *)text, .cap = sizeof(text), .limit = sizeof(text)};
+    struct ref *r = NULL;
+    bool stale = false;
+
+    refkey_print(k, &b);
+    buf_add_u8(&b, '\0');
+    r = find(rs, text);
+    /* a refusal is valid for the calls that waited for it: the registry remembers its own */
+    stale = r != NULL && r->state == REF_REFUSED && list_empty(&r->waiting) && r->in_flight == 0;
+    if (r == NULL)
+        r = new_ref(rs, text);
+    else if (!stale)
+        return pin(r, pinned);
+    r->state = REF_WAITING;
+    r->refusal = REFUSAL_NONE;
+    if (!pinned && !r->pinned && rs->opts.registry != NULL)
+        registry_want(rs->opts.registry, &r->key, registry_name, rs->opts.box);
+    return pin(r, pinned);
+}
+
+void refs_park(struct ref *r, struct ref_waiter *w)
+{
+    list_add(&r->waiting, &w->link);
+}
+
+void refs_unpark(struct ref_waiter *w)
+{
+    list_remove(&w->link);
+}
+
+void refs_touch(struct ref *r, uint64_t now_ms)
+{
+    r->touched_ms = now_ms;
+    r->touched = true;
+}
+
+void refs_set_peer_opts(struct ref *r, const struct peer_opts *opts)
+{
+    if (memcmp(&r->peer_opts, opts, sizeof(*opts)) == 0)
+        return;
+    r->peer_opts = *opts;
+    for (size_t i = 0; i < r->n_endpoints; i++)
+        update_endpoint(r, r->endpoints[i], r->endpoints[i]->provider, r->directory);
+    if (r->directory != NULL)
+        index_usable(r);
+}
+
+/* ---------------------------------------------------------------- mail */
+
+static bool is_idle(const struct ref *r)
+{
+    return r->in_flight == 0 && list_empty(&r->waiting) && !r->touched;
+}
+
+static void on_directory(struct refs *rs, struct ref *r, struct registry_mail *m)
+{
+    if (r ==
+        NULL) /* another worker asked, or the configuration names it: known before it is used */
+        r = new_ref(rs, m->key_text);
+    set_directory(r, m->directory);
+    r->state = REF_KNOWN;
+    r->refusal = REFUSAL_NONE;
+    wake_waiters(r);
+}
+
+void refs_apply(struct refs *rs, struct registry_mail *m)
+{
+    struct ref *r = m->key_text != NULL ? find(rs, m->key_text) : NULL;
+
+    switch (m->kind) {
+    case REGISTRY_MAIL_DIRECTORY:
+        on_directory(rs, r, m);
+        break;
+    case REGISTRY_MAIL_REFUSED:
+        if (r != NULL && r->state == REF_WAITING) {
+            r->state = REF_REFUSED;
+            r->refusal = m->refusal;
+            wake_waiters(r);
+        }
+        break;
+    case REGISTRY_MAIL_EVICT:
+        registry_evict_answer(rs->opts.registry, rs->opts.box, str_from(m->key_text),
+                              r == NULL || is_idle(r));
+        break;
+    case REGISTRY_MAIL_GONE:
+        if (r != NULL && r->in_flight == 0 && list_empty(&r->waiting) && !r->pinned)
+            free_ref(r);
+        else if (r != NULL && !r->pinned)
+            r->state = REF_REFUSED; /* in use after all: the next call asks the registry again */
+        break;
+    case REGISTRY_MAIL_REPORT:
+    case REGISTRY_MAIL_STATUS:
+        break;
+    }
+    registry_mail_free(m);
+}
+
+enum { REFUSED_KEEP_MS = 5000 };
+
+void refs_report_touched(struct refs *rs)
+{
+    struct ref *r = NULL;
+    struct ref *next = NULL;
+    struct buf keys;
+
+    buf_init(&keys, 64 * 1024 * 1024);
+    HASH_ITER(hh, rs->by_key, r, next)
+    {
+        /* names that the registry does not know must not pile up here */
+        if (r->state == REF_REFUSED && !r->pinned && r->in_flight == 0 && list_empty(&r->waiting) &&
+            rs->w->now_ms - r->touched_ms > REFUSED_KEEP_MS) {
+            free_ref(r);
+            continue;
+        }
+        if (!r->touched || r->state != REF_KNOWN)
+            continue;
+        r->touched = false;
+        buf_add(&keys, r->key_text, strlen(r->key_text));
+        buf_add_u8(&keys, '\n');
+    }
+    if (keys.len != 0 && rs->opts.registry != NULL)
+        registry_touch(rs->opts.registry, rs->opts.box, buf_str(&keys));
+    buf_free(&keys);
+}
+
+void refs_each(struct refs *rs, void (*f)(struct ref *r, void *ctx), void *ctx)
+{
+    struct ref *r = NULL;
+    struct ref *next = NULL;
+
+    HASH_ITER(hh, rs->by_key, r, next)
+    {
+        f(r, ctx);
+    }
+}
