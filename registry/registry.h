@@ -17,6 +17,7 @@
 #include "registry/directory.h"
 #include "registry/network.h"
 #include "registry/refkey.h"
+#include "registry/url.h"
 
 struct registry;
 
@@ -42,6 +43,8 @@ struct registry_opts {
     const char *application;
     const char *consumer_address; /* "auto" or an IP address */
     const char *consumer_instance;
+    const struct url_param *consumer_parameters;
+    size_t n_consumer_parameters;
     size_t max_references;      /* limits.references */
     uint32_t reference_idle_ms; /* limits.reference_idle */
     struct mailbox *control;    /* gets REGISTRY_MAIL_STATUS; may be NULL */

@@ -1,0 +1,50 @@
+/*
+ * From the outcome of a call to the HTTP answer: status, headers, body (docs/OPERATIONS.md sections 2.4 and 2.5).
+ *
+ * Threads: the worker's.  Header texts end with a NUL (the HTTP library wants C strings) and live as long as
+ * the answer or are static.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "gateway/problem.h"
+#include "gateway/request.h"
+#include "gateway/settings.h"
+
+enum { ANSWER_HEADERS_MAX = 64 };
+
+struct answer {
+    unsigned status;
+    struct header headers[ANSWER_HEADERS_MAX];
+    size_t n_headers;
+};
+
+/* Content-Type, X-Request-Id, Server, Cache-Control. */
+void answer_begin(struct answer *a, struct str request_id) __attribute__((nonnull(1)));
+void answer_header(struct answer *a, struct str name, struct str value) __attribute__((nonnull(1)));
+
+/*
+ * A result: `body` holds its JSON text and is changed in place (unwrap, envelope); `null` = null or void.
+ * False: it is a problem after all (success test, null_status 404): `p` is set, to be answered by answer_problem.
+ */
+bool answer_value(struct answer *a, const struct policy *policy, const struct route *route,
+                  bool null, struct buf *body, struct arena *arena, struct problem *p)
+    __attribute__((nonnull(1, 2, 5, 6, 7)));
+
+/* Maps an exception by the route's rules; sets p->mapped_status and mapped_code. */
+void answer_map_exception(const struct route *route, struct problem *p) __attribute__((nonnull(2)));
+/* problem+json, or the standard envelope's error form. */
+void answer_problem(struct answer *a, const struct policy *policy, const struct problem *p,
+                    struct str request_id, struct arena *arena, struct buf *body)
+    __attribute__((nonnull(1, 3, 5, 6)));
+/* Status that answer_problem gives. */
+unsigned problem_status(const struct problem *p) NONNULL;
+const char *problem_code(const struct problem *p) NONNULL;
+
+/* An attachment of the provider that the route returns: X-Dubbo-NAME. */
+void answer_attachment(struct answer *a, const struct route *route, struct str name,
+                       struct str value, struct arena *arena) __attribute__((nonnull(1, 5)));

@@ -1,0 +1,58 @@
+/*
+ * From a request to the encoded middle of the call and its attachments (docs/OPERATIONS.md section 2.2).
+ *
+ * Everything a client can do wrong with arguments is found here, before a provider is touched.
+ * Threads: the worker's.  Memory: texts live in the arena handed in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "codec/json_args.h"
+#include "gateway/problem.h"
+#include "gateway/request.h"
+#include "gateway/route.h"
+#include "gateway/settings.h"
+
+enum { BIND_ARGS_MAX = 64 };
+
+struct bound {
+    struct arg args[BIND_ARGS_MAX];
+    struct str sources[BIND_ARGS_MAX]; /* "path.id", "body": for error messages */
+    size_t n;
+    bool from_list; /* the arguments are the elements of the body's array */
+};
+
+/* The request's content type: may the body be read as JSON? */
+bool bind_content_type(const struct request *r, struct problem *p) NONNULL MUST_CHECK;
+/* A BOM and blanks around the body go; empty = absent. */
+struct str bind_body(const struct request *r) NONNULL;
+
+bool bind_route(const struct route_match *m, const struct request *r, struct arena *a,
+                struct bound *b, struct problem *p) NONNULL MUST_CHECK;
+/* An array is the argument list, anything else the only argument, nothing no argument. */
+bool bind_body_as_args(const struct request *r, const struct jtype *types, size_t n_types,
+                       struct bound *b, struct problem *p)
+    __attribute__((nonnull(1, 4, 5))) MUST_CHECK;
+
+/* Encodes; errors name the source. */
+bool bind_encode(struct str method, const struct bound *b, const struct args_opts *opts,
+                 struct buf *middle, struct problem *p)
+    __attribute__((nonnull(2, 3, 4, 5))) MUST_CHECK;
+
+/* Appends the attachments of one request: configured ones, forwarded headers, traceparent, request-id. */
+void bind_attachments(const struct route_match *m, const struct policy *policy,
+                      const struct request *r, struct arena *a, struct buf *out)
+    __attribute__((nonnull(2, 3, 4, 5)));
+/* False for names that decide what the provider does: generic, path, group, token … */
+bool bind_attachment_allowed(struct str name);
+/* One attachment; control bytes or bad UTF-8 leave it out. */
+void bind_attach(struct str name, struct str value, struct buf *out) __attribute__((nonnull(3)));
+
+/* X-Request-Timeout and its relatives, or `query` (?timeout= of the direct form); clipped to max_ms.  Leaves
+ * *ms alone when none is given.  False: 400. */
+bool bind_timeout(const struct request *r, struct str query, uint32_t max_ms, uint32_t *ms,
+                  bool *given, struct problem *p) __attribute__((nonnull(1, 4, 5, 6))) MUST_CHECK;

@@ -1,0 +1,682 @@
+#include "gateway/httpd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fatal.h"
+#include "gateway/wiring.h"
+
+/* One request in work. */
+struct req {
+    struct list link;
+    struct httpd *home;
+    struct exchange *x;
+    struct generation *gen;
+    struct route_match m;
+    struct direct_match d;
+    const struct route *route;   /* NULL: direct form or none */
+    const struct policy *policy; /* NULL until one is found */
+    struct route_stats *stats;
+    struct call *call;
+    struct out_buf *out;
+    struct answer answer;
+    struct problem problem;
+    struct bound bound;
+    enum outcome outcome;
+    struct refkey key;
+    struct str method;
+    unsigned tries;
+    uint64_t provider_us;
+    char provider[72];
+    char id[129];
+    char traceparent[TRACEPARENT_LEN + 1];
+};
+
+/* ---------------------------------------------------------------- requests */
+
+static struct req *req_new(struct httpd *h, struct exchange *x)
+{
+    struct list *l = list_take(&h->free_requests);
+    struct req *r = l != NULL ? container_of(l, struct req, link) : xcalloc(1, sizeof(*r));
+
+    r->home = h;
+    r->x = x;
+    r->gen = h->gen;
+    r->gen->users++;
+    r->route = NULL;
+    r->policy = NULL;
+    r->stats = h->other_stats;
+    r->call = NULL;
+    r->out = NULL;
+    r->outcome = OUTCOME_OK;
+    r->tries = 0;
+    r->provider_us = 0;
+    r->provider[0] = r->id[0] = r->traceparent[0] = '\0';
+    r->key = (struct refkey){0};
+    r->method = STR_NONE;
+    r->m.n_vars = 0;
+    r->m.route = NULL;
+    memset(&r->problem, 0, sizeof(r->problem));
+    list_init(&r->link);
+    list_add(&h->live_requests, &r->link);
+    h->n_requests++;
+    x->user = r;
+    return r;
+}
+
+static void free_generation(struct generation *g)
+{
+    list_remove(&g->link);
+    route_table_free(g->routes);
+    settings_put(g->settings);
+    free(g->service_refs);
+    free(g->route_stats);
+    free(g);
+}
+
+static void req_free(struct req *r)
+{
+    struct httpd *h = r->home;
+
+    if (--r->gen->users == 0 && r->gen != h->gen)
+        free_generation(r->gen);
+    list_remove(&r->link);
+    list_add(&h->free_requests, &r->link);
+    h->n_requests--;
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void send_answer(struct req *r)
+{
+    struct out_buf *out = r->out;
+
+    r->out = NULL;
+    exchange_answer(r->x, r->answer.status, r->answer.headers, r->answer.n_headers, out);
+}
+
+static struct buf *body_of(struct req *r)
+{
+    if (r->out == NULL)
+        r->out = out_buf_get(&r->home->http);
+    return &r->out->buf;
+}
+
+static void answer_with_problem(struct req *r)
+{
+    r->outcome = r->problem.outcome;
+    answer_problem(&r->answer, r->policy, &r->problem, r->x->request.id, &r->x->arena, body_of(r));
+    send_answer(r);
+}
+
+/* Before the body was read: what follows on the connection is not ours to find. */
+static void refuse_head(struct req *r)
+{
+    if (r->x->verdict.has_body)
+        r->x->close = true;
+    answer_begin(&r->answer, r->x->request.id);
+    answer_with_problem(r);
+}
+
+static void answer_allow(struct req *r)
+{
+    answer_begin(&r->answer, r->x->request.id);
+    answer_header(&r->answer, STR("Allow"), arena_str(&r->x->arena, str_from(r->problem.allow)));
+    exchange_answer(r->x, 204, r->answer.headers + 1, r->answer.n_headers - 1, NULL);
+}
+
+/* ---------------------------------------------------------------- identity */
+
+static void set_id(struct req *r)
+{
+    struct request *q = &r->x->request;
+    struct str given = q->from_trusted_proxy ? request_header(q, STR("X-Request-Id")) : STR_NONE;
+
+    if (request_id_is_good(given)) {
+        memcpy(r->id, given.p, given.n);
+        r->id[given.n] = '\0';
+    } else {
+        request_id_make(r->home->w->wall_ms, &r->home->w->random, r->id);
+    }
+    q->id = str_from(r->id);
+}
+
+/* The right-most address of X-Forwarded-For that is no proxy of ours. */
+static void set_client_ip(struct req *r)
+{
+    struct request *q = &r->x->request;
+    const struct settings *s = r->gen->settings;
+    struct str list = q->from_trusted_proxy ? request_header(q, STR("X-Forwarded-For")) : STR_NONE;
+
+    while (list.n != 0) {
+        size_t comma = list.n;
+        union address a;
+        struct str one;
+
+        while (comma > 0 && list.p[comma - 1] != ',')
+            comma--;
+        one = str_trim(str_sub(list, comma, list.n));
+        list = str_sub(list, 0, comma > 0 ? comma - 1 : 0);
+        if (!address_from_text(one, 0, &a))
+            return;
+        q->client_ip = one;
+        if (!networks_contain(s->trusted_proxies, s->trusted_proxies_text.n, &a.sa))
+            return;
+    }
+}
+
+static void set_trace(struct req *r)
+{
+    const struct settings *s = r->gen->settings;
+    struct request *q = &r->x->request;
+    struct str parent = q->from_trusted_proxy ? request_header(q, STR("traceparent")) : STR_NONE;
+
+    if (s->tracing.propagation != 0)
+        return;
+    if (!traceparent_is_good(parent))
+        parent = STR_NONE;
+    if (parent.n != 0 || s->tracing.generate)
+        traceparent_make(parent, &r->home->w->random, r->traceparent);
+}
+
+/* ---------------------------------------------------------------- head */
+
+static bool find_direct(struct req *r)
+{
+    struct problem not_found = r->problem;
+
+    memset(&r->problem, 0, sizeof(r->problem));
+    switch (direct_match(r->gen->settings, &r->x->request, &r->x->arena, &r->d, &r->problem)) {
+    case DIRECT_FOUND:
+        r->policy = r->d.policy;
+        r->stats = r->home->direct_stats;
+        r->key = r->d.key;
+        r->method = r->d.method;
+        return true;
+    case DIRECT_NONE:
+        r->problem = not_found;
+        break;
+    case DIRECT_OPTIONS:
+        answer_allow(r);
+        return false;
+    case DIRECT_REFUSED:
+        r->stats = r->home->direct_stats;
+        break;
+    }
+    refuse_head(r);
+    return false;
+}
+
+static bool find_route(struct req *r)
+{
+    switch (route_match(r->gen->routes, &r->x->request, &r->x->arena, &r->m, &r->problem)) {
+    case ROUTE_FOUND:
+        r->route = r->m.route;
+        r->policy = &r->route->policy;
+        r->stats = r->gen->route_stats[r->route->index];
+        r->method = r->route->method_name;
+        r->x->max_body = r->route->max_body < r->x->max_body ? r->route->max_body : r->x->max_body;
+        return true;
+    case ROUTE_NONE:
+        return find_direct(r);
+    case ROUTE_OPTIONS:
+        answer_allow(r);
+        return false;
+    case ROUTE_METHOD:
+    case ROUTE_BAD:
+        break;
+    }
+    refuse_head(r);
+    return false;
+}
+
+static bool within_limits(struct req *r)
+{
+    const struct httpd *h = r->home;
+    const struct settings *s = r->gen->settings;
+    const struct exchange *x = r->x;
+
+    if (x->verdict.content_length > x->max_body) {
+        problem_set(&r->problem, OUTCOME_REQUEST_TOO_LARGE,
+                    "the request body is over the limit of %zu bytes", x->max_body);
+    } else if (h->n_requests > s->limits.requests_in_flight / h->n_workers + 1) {
+        problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many requests in flight");
+    } else if (h->http.body_bytes + x->verdict.content_length > h->http.limits.memory) {
+        problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many request bodies in memory");
+    } else {
+        return true;
+    }
+    refuse_head(r);
+    return false;
+}
+
+static void on_head(struct exchange *x)
+{
+    struct httpd *h = x->client->home->owner;
+    struct req *r = req_new(h, x);
+
+    set_id(r);
+    set_client_ip(r);
+    set_trace(r);
+    if (find_route(r))
+        within_limits(r);
+}
+
+static void on_refused(struct exchange *x, const struct problem *p)
+{
+    struct httpd *h = x->client->home->owner;
+    struct req *r = req_new(h, x);
+
+    set_id(r);
+    r->problem = *p;
+    if (p->outcome == OUTCOME_METHOD_NOT_ALLOWED)
+        snprintf(r->problem.allow, sizeof(r->problem.allow),
+                 "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    answer_begin(&r->answer, x->request.id);
+    answer_with_problem(r);
+}
+
+/* ---------------------------------------------------------------- the call */
+
+static void on_attachment(void *ctx, struct str name, struct str value)
+{
+    struct req *r = ((struct call *)ctx)->user;
+
+    answer_attachment(&r->answer, r->route, name, value, &r->x->arena);
+}
+
+static void answer_result(struct req *r, struct call *c)
+{
+    bool null = c->kind == REPLY_NULL;
+
+    if (r->route != NULL && r->route->oneway) {
+        r->answer.status = 202;
+        buf_truncate(body_of(r), 0);
+        send_answer(r);
+        return;
+    }
+    if (c->cycles != 0)
+        counter_add(&r->home->cycles, c->cycles);
+    memset(&r->problem, 0, sizeof(r->problem));
+    if (answer_value(&r->answer, r->policy, r->route, null, body_of(r), &r->x->arena, &r->problem))
+        send_answer(r);
+    else
+        answer_with_problem(r);
+}
+
+static void on_end(struct call *c)
+{
+    struct req *r = c->user;
+
+    r->tries = c->tries;
+    r->provider_us = c->provider_us;
+    memcpy(r->provider, c->provider, sizeof(r->provider));
+    if (c->outcome == OUTCOME_OK) {
+        answer_result(r, c);
+    } else {
+        r->problem = c->problem;
+        if (r->problem.outcome == OUTCOME_PROVIDER_EXCEPTION ||
+            r->problem.outcome == OUTCOME_VALIDATION_FAILED)
+            answer_map_exception(r->route, &r->problem);
+        answer_with_problem(r);
+    }
+    r->call = NULL;
+    call_free(c);
+}
+
+static struct ref *ref_of(struct req *r)
+{
+    struct httpd *h = r->home;
+    const struct service *s = r->route != NULL ? r->route->service : r->d.service;
+    struct err e;
+
+    if (s != NULL && r->gen->service_refs[s->index] != NULL)
+        return r->gen->service_refs[s->index];
+    if (s != NULL && !refkey_make(s->interface, s->version, s->group, &r->key, &e))
+        return NULL; /* the configuration check has refused such a service */
+    return refs_get(h->refs, &r->key, NULL, false);
+}
+
+static unsigned share(uint32_t whole, unsigned n)
+{
+    unsigned part = (whole + n - 1) / n;
+
+    return part != 0 ? part : 1;
+}
+
+static void plan_call(struct req *r, struct call *c, struct ref *ref)
+{
+    const struct policy *p = r->policy;
+    unsigned n = r->home->n_workers;
+    bool idempotent = r->route != NULL ? r->route->idempotent
+                                       : r->d.method_def != NULL && r->d.method_def->idempotent;
+
+    c->plan = (struct call_plan){
+        .ref = ref,
+        .method = r->method,
+        .timeout_ms = p->timeout_ms,
+        .timeout_explicit = p->timeout_set,
+        .max_timeout_ms = r->route != NULL ? p->max_timeout_ms
+                                           : r->gen->settings->direct.max_timeout_ms,
+        .per_try_timeout_ms = p->retry.per_try_timeout_ms,
+        .attempts = p->retry.attempts,
+        .conditions = p->retry.conditions,
+        .idempotent = idempotent,
+        .idempotent_conditions = p->retry.idempotent_conditions,
+        .budget_percent = p->retry.budget_percent,
+        .budget_min = p->retry.budget_min,
+        .max_requests = share(p->breakers.max_requests, n),
+        .max_requests_per_provider = share(p->breakers.max_requests_per_provider, n),
+        .one_way = r->route != NULL && r->route->oneway,
+        .balancer = p->loadbalance.n != 0 ? balance_find(p->loadbalance) : NULL,
+        .reply = &p->reply_opts,
+    };
+}
+
+static void fill_attachments(struct req *r, struct call *c)
+{
+    struct request *q = &r->x->request;
+
+    bind_attachments(r->route != NULL ? &r->m : NULL, r->policy, q, &r->x->arena, &c->attachments);
+    if (r->traceparent[0] == '\0')
+        return;
+    bind_attach(STR("traceparent"), str_from(r->traceparent), &c->attachments);
+    if (q->from_trusted_proxy)
+        bind_attach(STR("tracestate"), request_header(q, STR("tracestate")), &c->attachments);
+}
+
+static bool bind_request(struct req *r)
+{
+    const struct request *q = &r->x->request;
+
+    if (r->route != NULL)
+        return bind_route(&r->m, q, &r->x->arena, &r->bound, &r->problem);
+    return bind_body_as_args(q, r->d.types, r->d.n_types, &r->bound, &r->problem);
+}
+
+/* Arguments, timeout and attachments into the call; false: the problem is set. */
+static bool prepare(struct req *r, struct call *c)
+{
+    struct str query_timeout = r->route != NULL ? STR_NONE : r->d.timeout;
+
+    c->middle.limit = r->gen->settings->limits.request_body * 4 + 65536;
+    if (!bind_content_type(&r->x->request, &r->problem) || !bind_request(r) ||
+        !bind_encode(r->method, &r->bound, &r->policy->args_opts, &c->middle, &r->problem))
+        return false;
+    fill_attachments(r, c);
+    return bind_timeout(&r->x->request, query_timeout, c->plan.max_timeout_ms, &c->plan.timeout_ms,
+                        &c->plan.timeout_explicit, &r->problem);
+}
+
+static void on_request(struct exchange *x)
+{
+    struct req *r = x->user;
+    struct call *c = call_new(&r->home->calls);
+    struct ref *ref = NULL;
+
+    c->start_us = x->start_us;
+    answer_begin(&r->answer, x->request.id);
+    plan_call(r, c, NULL);
+    if (!prepare(r, c)) {
+        call_free(c);
+        answer_with_problem(r);
+        return;
+    }
+    ref = ref_of(r); /* only now: a bad request asks the registry nothing */
+    if (ref == NULL) {
+        call_free(c);
+        problem_set(&r->problem, OUTCOME_INTERNAL, "no reference");
+        answer_with_problem(r);
+        return;
+    }
+    r->key = ref->key;
+    c->plan.ref = ref;
+    c->json = body_of(r);
+    c->on_end = on_end;
+    c->on_attachment = on_attachment;
+    c->user = r;
+    r->call = c;
+    call_start(c);
+    if (!x->answered)
+        exchange_suspend(x);
+}
+
+/* ---------------------------------------------------------------- done */
+
+static uint8_t method_index(struct str method)
+{
+    for (uint8_t i = 0; i < HTTP_METHODS; i++) {
+        if (str_is(method, http_method_names[i]))
+            return i;
+    }
+    return HTTP_METHODS;
+}
+
+static void count_request(struct route_stats *s, uint16_t status, uint8_t method, uint64_t us)
+{
+    size_t i = 0;
+
+    while (i < s->n_seen && (s->seen[i].status != status || s->seen[i].method != method))
+        i++;
+    if (i == STATUSES_MAX)
+        return;
+    if (i == s->n_seen) {
+        s->seen[i].status = status;
+        s->seen[i].method = method;
+        s->seen[i].hist = xcalloc(1, sizeof(struct hist));
+        s->n_seen++;
+    }
+    hist_add(s->seen[i].hist, us);
+}
+
+static void write_access(struct req *r, uint64_t us, bool complete)
+{
+    const struct exchange *x = r->x;
+    const struct request *q = &x->request;
+    bool failed = r->outcome != OUTCOME_OK;
+    const struct access a = {
+        .wall_ms = r->home->w->wall_ms,
+        .duration_us = us,
+        .provider_us = r->provider_us,
+        .bytes_in = q->body.n,
+        .bytes_out = x->bytes_out,
+        .status = x->status,
+        .tries = r->tries,
+        .client_ip = q->client_ip,
+        .method = q->method,
+        .path = q->path,
+        .version = q->version,
+        .route = str_from(r->stats->name),
+        .request_id = q->id,
+        .trace_id = str_sub(str_from(r->traceparent), 3, 35),
+        .user_agent = request_header(q, STR("User-Agent")),
+        .interface = r->key.interface,
+        .rpc_method = r->method,
+        .rpc_version = r->key.version,
+        .rpc_group = r->key.group,
+        .provider = str_from(r->provider),
+        .code = failed ? str_from(problem_code(&r->problem)) : STR_NONE,
+        .exception = failed ? str_from(r->problem.exception_class) : STR_NONE,
+        .reason = !complete ? STR("DC")
+                  : failed  ? str_from(outcome_row(r->outcome)->flag)
+                            : STR_NONE,
+    };
+
+    accesslog_write(&r->home->log, &a);
+}
+
+static void on_done(struct exchange *x, bool complete)
+{
+    struct req *r = x->user;
+    uint64_t us = clock_us() - x->start_us;
+
+    if (r == NULL)
+        return; /* the connection ended inside a head */
+    if (r->call != NULL) {
+        /* the client's connection broke while its call ran: nobody is left to answer */
+        struct call *c = r->call;
+
+        c->on_end = call_free;
+        r->call = NULL;
+        call_abort(c, OUTCOME_DRAINING);
+    }
+    if (r->out != NULL)
+        out_buf_put(r->out);
+    r->out = NULL;
+    if (x->status != 0)
+        count_request(r->stats, x->status, method_index(x->request.method), us);
+    if (r->outcome != OUTCOME_OK)
+        r->stats->errors[r->outcome]++;
+    r->stats->bytes_in += x->request.body.n;
+    r->stats->bytes_out += x->bytes_out;
+    if (x->seen_head && (r->route == NULL || r->route->access_log))
+        write_access(r, us, complete);
+    req_free(r);
+}
+
+static bool is_trusted(void *owner, const struct sockaddr *peer)
+{
+    const struct httpd *h = owner;
+    const struct settings *s = h->gen->settings;
+
+    return peer != NULL && networks_contain(s->trusted_proxies, s->trusted_proxies_text.n, peer);
+}
+
+/* ---------------------------------------------------------------- generations */
+
+static struct route_stats *stats_of(struct httpd *h, struct str name, struct str path)
+{
+    struct route_stats *s = NULL;
+    char text[80];
+
+    snprintf(text, sizeof(text), STR_FMT, STR_ARG(name));
+    HASH_FIND_STR(h->stats, text, s);
+    if (s == NULL) {
+        s = xcalloc(1, sizeof(*s));
+        s->name = strdup(text);
+        HASH_ADD_KEYPTR(hh, h->stats, s->name, strlen(s->name), s);
+    }
+    free(s->path);
+    s->path = strndup(path.p, path.n);
+    return s;
+}
+
+static void bind_services(struct httpd *h, struct generation *g)
+{
+    const struct settings *s = g->settings;
+
+    g->service_refs = xcalloc(s->n_services + 1, sizeof(struct ref *));
+    for (size_t i = 0; i < s->n_services; i++) {
+        const struct service *sv = &s->services[i];
+        struct peer_opts po;
+        struct refkey k;
+        struct err e;
+
+        if ((!sv->preload && sv->providers.n == 0) ||
+            !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
+            continue;
+        wiring_peer(s, sv, &po);
+        g->service_refs[i] = refs_get(h->refs, &k, NULL, true);
+        refs_set_peer_opts(g->service_refs[i], &po);
+    }
+}
+
+void httpd_use_settings(struct httpd *h, struct settings *s)
+{
+    struct generation *g = xcalloc(1, sizeof(*g));
+    struct generation *old = h->gen;
+
+    g->settings = settings_get(s);
+    g->routes = route_table_build(s);
+    list_init(&g->link);
+    bind_services(h, g);
+    g->route_stats = xcalloc(s->n_routes + 1, sizeof(struct route_stats *));
+    for (size_t i = 0; i < s->n_routes; i++)
+        g->route_stats[i] = stats_of(h, s->routes[i].name, s->routes[i].path);
+    h->gen = g;
+    if (old == NULL)
+        return;
+    list_add(&h->generations, &old->link);
+    if (old->users == 0)
+        free_generation(old);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static const struct exchange_hooks hooks = {
+    .on_head = on_head,
+    .on_request = on_request,
+    .on_refused = on_refused,
+    .on_done = on_done,
+    .is_trusted = is_trusted,
+};
+
+bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, struct err *e)
+{
+    struct exchange_limits limits;
+    struct accesslog_opts ao;
+    struct refs_opts ro = {
+        .registry = o->registry, .box = o->box, .application = o->settings->consumer.application.p};
+
+    *h = (struct httpd){.w = w, .n_workers = wiring_workers(o->settings)};
+    list_init(&h->generations);
+    list_init(&h->free_requests);
+    list_init(&h->live_requests);
+    wiring_exchange(o->settings, h->n_workers, &limits);
+    exchanges_init(&h->http, &limits, &hooks, h);
+    calls_init(&h->calls, w);
+    wiring_peer(o->settings, NULL, &ro.peer);
+    h->peers = peers_new(w);
+    h->refs = refs_new(w, h->peers, &ro);
+    h->direct_stats = stats_of(h, STR("direct"), STR("direct"));
+    h->other_stats = stats_of(h, STR("-"), STR("_none"));
+    wiring_accesslog(o->settings, &ao);
+    if (!accesslog_open(&h->log, &ao, e))
+        return false;
+    httpd_use_settings(h, o->settings);
+    return true;
+}
+
+void httpd_free(struct httpd *h)
+{
+    struct list *l = NULL;
+    struct route_stats *s = NULL;
+    struct route_stats *next = NULL;
+
+    accesslog_close(&h->log);
+    refs_free(h->refs);
+    peers_free(h->peers);
+    calls_free(&h->calls);
+    exchanges_free(&h->http);
+    free_generation(h->gen);
+    while ((l = list_take(&h->free_requests)) != NULL)
+        free(container_of(l, struct req, link));
+    HASH_ITER(hh, h->stats, s, next)
+    {
+        HASH_DEL(h->stats, s);
+        for (size_t i = 0; i < s->n_seen; i++)
+            free(s->seen[i].hist);
+        free(s->name);
+        free(s->path);
+        free(s);
+    }
+}
+
+void httpd_on_registry(struct httpd *h, struct registry_mail *m)
+{
+    refs_apply(h->refs, m);
+}
+
+void httpd_tick(struct httpd *h)
+{
+    accesslog_tick(&h->log, h->w->now_ms);
+}
+
+void httpd_cut_calls(struct httpd *h)
+{
+    list_each_safe(l, &h->calls.live) {
+        call_abort(container_of(l, struct call, link), OUTCOME_DRAINING);
+    }
+}
