@@ -1,0 +1,133 @@
+/*
+ * dubbogate ls: what the registry has.  Reads only.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "registry/listing.h"
+#include "registry/provider.h"
+#include "gateway/cmd.h"
+
+struct ls_opts {
+    const char *registry;
+    const char *root;
+    const char *pattern;
+    bool details;
+};
+
+static const char *const known[] = {"-r", "-l", "--root"};
+
+static int parse(int argc, char **argv, struct ls_opts *o)
+{
+    *o = (struct ls_opts){.registry = getenv("DUBBOGATE_REGISTRY"), .root = "/dubbo"};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-r") == 0 && i + 1 < argc)
+            o->registry = argv[++i];
+        else if (strcmp(argv[i], "--root") == 0 && i + 1 < argc)
+            o->root = argv[++i];
+        else if (strcmp(argv[i], "-l") == 0)
+            o->details = true;
+        else if (argv[i][0] != '-' && o->pattern == NULL)
+            o->pattern = argv[i];
+        else
+            return cmd_unknown_option(argv[i], known, (unsigned)ARRAY_LEN(known));
+    }
+    if (o->registry == NULL) {
+        fprintf(stderr, "dubbogate: ls needs -r zookeeper://HOST:PORT\n");
+        return EXIT_USAGE;
+    }
+    return EXIT_GOOD;
+}
+
+static bool wanted(const struct ls_opts *o, struct str name)
+{
+    char pattern[512];
+
+    if (o->pattern == NULL)
+        return true;
+    if (strchr(o->pattern, '*') != NULL)
+        return str_glob(str_from(o->pattern), name);
+    snprintf(pattern, sizeof(pattern), "*%s*", o->pattern);
+    return str_glob(str_from(pattern), name);
+}
+
+static const char *or_dash(struct str s, char *out, size_t cap)
+{
+    snprintf(out, cap, STR_FMT, STR_ARG(s.n != 0 ? s : STR("-")));
+    return out;
+}
+
+static void print_provider(const struct provider *p)
+{
+    char release[32];
+
+    printf("    " STR_FMT ":%u  weight %u, release %s, application " STR_FMT "%s%s\n",
+           STR_ARG(p->host), (unsigned)p->port, p->weight,
+           or_dash(p->release, release, sizeof(release)), STR_ARG(p->application),
+           p->unusable != USABLE ? ", not usable: " : "",
+           p->unusable != USABLE ? unusable_name(p->unusable) : "");
+}
+
+/* One line per version and group, in order of first appearance. */
+static void print_interface(const struct ls_opts *o, struct str interface, const struct provider *v,
+                            size_t n)
+{
+    char version[160];
+    char group[160];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t count = 0;
+        bool first = true;
+
+        for (size_t j = 0; j < i; j++)
+            first = first &&
+                    !(str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group));
+        if (!first)
+            continue;
+        for (size_t j = i; j < n; j++)
+            count += str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group) ? 1U : 0U;
+        printf("%-50.*s %-10s %-10s %9zu\n", (int)interface.n, interface.p,
+               or_dash(v[i].version, version, sizeof(version)),
+               or_dash(v[i].group, group, sizeof(group)), count);
+        for (size_t j = i; o->details && j < n; j++) {
+            if (str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group))
+                print_provider(&v[j]);
+        }
+    }
+}
+
+int cmd_ls(int argc, char **argv)
+{
+    struct ls_opts o;
+    struct listing interfaces = {0};
+    struct arena a;
+    struct err e = {0};
+    int rc = parse(argc, argv, &o);
+
+    if (rc != EXIT_GOOD)
+        return rc;
+    arena_init(&a);
+    if (!listing_interfaces(o.registry, o.root, &a, &interfaces, &e)) {
+        fprintf(stderr, "dubbogate: %s\n", e.text);
+        arena_free(&a);
+        return EXIT_NO_PROVIDER;
+    }
+    printf("%-50s %-10s %-10s %9s\n", "INTERFACE", "VERSION", "GROUP", "PROVIDERS");
+    for (size_t i = 0; i < interfaces.n; i++) {
+        struct listing urls = {0};
+        struct provider *v = NULL;
+        size_t n = 0;
+
+        if (!wanted(&o, interfaces.names[i]) ||
+            !listing_providers(o.registry, o.root, interfaces.names[i], &a, &urls, &e))
+            continue;
+        v = arena_alloc(&a, (urls.n + 1) * sizeof(*v));
+        for (size_t j = 0; j < urls.n; j++)
+            n += provider_from_url(urls.names[j], &a, &v[n], &e) ? 1U : 0U;
+        print_interface(&o, interfaces.names[i], v, n);
+    }
+    listing_end();
+    arena_free(&a);
+    return EXIT_GOOD;
+}

@@ -1,0 +1,15 @@
+#include "registry/core.h"
+
+static const struct registry_kind *const kinds[] = {&registry_kind_zookeeper};
+
+const struct registry_kind *registry_kind_find(struct str address)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct str scheme = str_from(kinds[i]->scheme);
+
+        if (str_starts(address, scheme) &&
+            str_starts(str_sub(address, scheme.n, address.n), STR("://")))
+            return kinds[i];
+    }
+    return NULL;
+}
