@@ -1,42 +1,91 @@
-#include "registry/core.h"
+#include "registry/judge.h"
 
-static bool is_in(const struct provider *p, const struct provider *list, size_t n)
+#include <stdlib.h>
+
+#include "base/fatal.h"
+
+static int by_identity(const struct provider *a, const struct provider *b)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (provider_same(p, &list[i]))
-            return true;
-    }
-    return false;
+    int order = str_cmp(a->host, b->host);
+
+    if (order == 0)
+        order = (a->port > b->port) - (a->port < b->port);
+    if (order == 0)
+        order = str_cmp(a->path, b->path);
+    if (order == 0)
+        order = str_cmp(a->group, b->group);
+    return order != 0 ? order : str_cmp(a->version, b->version);
 }
 
-size_t judge_list(const struct directory *old, const struct provider *now, size_t n_now,
-                  bool same_node, uint64_t grace_ms, struct provider *out, uint64_t *keep_ms)
+static int by_pointed_identity(const void *a, const void *b)
 {
-    size_t n_listed = 0;
-    size_t n_gone = 0;
-    size_t n_out = 0;
-    bool mass = false;
+    return by_identity(*(const struct provider *const *)a, *(const struct provider *const *)b);
+}
 
-    for (size_t i = 0; i < old->n; i++) {
-        if (old->providers[i].unlisted)
-            continue;
-        n_listed++;
-        n_gone += is_in(&old->providers[i], now, n_now) ? 0U : 1U;
-    }
-    /* more than half at once: rather their sessions or the registry than they themselves */
-    mass = n_gone * 2 > n_listed;
-    *keep_ms = !same_node ? UINT64_MAX : grace_ms;
-    for (size_t i = 0; i < old->n; i++) {
-        const struct provider *p = &old->providers[i];
+/* A list of 10,000 is compared with the next one several times a second: both are searched, not walked. */
+struct index {
+    const struct provider **v;
+    size_t n;
+};
 
-        if (is_in(p, now, n_now) || p->unusable != USABLE)
-            continue;
-        if (!p->unlisted && same_node && !mass)
-            continue; /* it deregistered */
-        if (same_node && grace_ms == 0)
-            continue;
-        out[n_out] = *p;
-        out[n_out++].unlisted = true;
+static struct index index_of(const struct provider *list, size_t n, bool with_unlisted)
+{
+    struct index x = {.v = xcalloc(n + 1, sizeof(struct provider *))};
+
+    for (size_t i = 0; i < n; i++) {
+        if (with_unlisted || !list[i].unlisted)
+            x.v[x.n++] = &list[i];
     }
-    return n_out;
+    qsort(x.v, x.n, sizeof(struct provider *), by_pointed_identity);
+    return x;
+}
+
+static bool is_in(const struct provider *p, const struct index *x)
+{
+    return bsearch(&p, x->v, x->n, sizeof(struct provider *), by_pointed_identity) != NULL;
+}
+
+/* Counts what went and came into the window. */
+static bool is_mass(const struct index *before, const struct index *now, uint64_t now_ms,
+                    struct judge_window *w)
+{
+    size_t gone = 0;
+    size_t came = 0;
+
+    for (size_t i = 0; i < before->n; i++)
+        gone += is_in(before->v[i], now) ? 0U : 1U;
+    for (size_t i = 0; i < now->n; i++)
+        came += is_in(now->v[i], before) ? 0U : 1U;
+    if (w->base == 0 || now_ms - w->since_ms > JUDGE_WINDOW_MS)
+        *w = (struct judge_window){.since_ms = now_ms, .base = before->n};
+    if (w->base < before->n)
+        w->base = before->n;
+    w->gone += gone;
+    w->gone -= came < w->gone ? came : w->gone;
+    return gone != 0 && w->gone * 2 > w->base;
+}
+
+enum judgement judge_list(const struct judge_input *in, struct judge_window *w,
+                          struct provider *out, size_t *n_out)
+{
+    struct index before = index_of(in->old->providers, in->old->n, false);
+    struct index now = index_of(in->now, in->n_now, true);
+    enum judgement j = JUDGED_NORMAL;
+
+    if (!in->same_list)
+        j = JUDGED_REPLACED;
+    else if (is_mass(&before, &now, in->now_ms, w))
+        j = JUDGED_MASS;
+    *n_out = 0;
+    for (size_t i = 0; i < in->old->n; i++) {
+        const struct provider *p = &in->old->providers[i];
+
+        if (p->unusable != USABLE || is_in(p, &now) || (j == JUDGED_NORMAL && !p->unlisted))
+            continue;
+        out[*n_out] = *p;
+        out[(*n_out)++].unlisted = true;
+    }
+    free(before.v);
+    free(now.v);
+    return j;
 }

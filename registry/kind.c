@@ -1,6 +1,9 @@
-#include "registry/core.h"
+#include "registry/kind.h"
 
-static const struct registry_kind *const kinds[] = {&registry_kind_zookeeper};
+static const struct registry_kind *const kinds[] = {
+    &registry_kind_zookeeper,
+    &registry_kind_static,
+};
 
 const struct registry_kind *registry_kind_find(struct str address)
 {

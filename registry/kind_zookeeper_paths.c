@@ -10,49 +10,92 @@
 
 enum {
     READ_APART_MS = 100, /* a storm of changes is read at this pace; the first change at once */
-    READS_PER_TICK = 50, /* after a new session */
-    READS_IN_FLIGHT = 500,
+    READS_PER_TICK = 50, /* after a new session: 2,500 a second */
+    CALLS_IN_FLIGHT = 256,
+    ERROR_FIRST_MS = 1000,
+    ERROR_MAX_MS = 30000,
+    WATCH_OVERHEAD = 4, /* bytes beside the path in a packet of watches */
 };
 
-static void count_watches(struct zk *z, int by)
-{
-    struct counter *c = &z->source->home->numbers.watches;
+static void read_now(struct zk_path *p, uint64_t now);
 
-    counter_set(c, counter_get(c) + (uint64_t)(int64_t)by);
+static void set_watch(struct zk_path *p, bool on)
+{
+    struct counter *c = &p->session->zk->source->home->numbers.watches;
+
+    if (p->watch_set == on)
+        return;
+    p->watch_set = on;
+    counter_set(c, on ? counter_get(c) + 1 : counter_get(c) - 1);
 }
 
-/* ---------------------------------------------------------------- reading */
+static struct zk_path *path_of(struct zk *z, struct str interface)
+{
+    struct zk_path *p = NULL;
+
+    HASH_FIND(hh, z->paths, interface.n != 0 ? interface.p : "", interface.n, p);
+    return p;
+}
 
 static bool wants_watch(const struct zk_path *p)
 {
-    list_each(l, &p->references) {
-        if (container_of(l, struct reference, kind_link)->watched)
+    list_each(l, &p->refs) {
+        if (container_of(l, struct zk_ref, link)->ref->watched)
             return true;
     }
     return false;
 }
 
-static void set_watched(struct zk_path *p, bool on)
+static void mark_dirty(struct zk_path *p)
 {
-    if ((p->watch_bytes != 0) == on)
-        return;
-    p->watch_bytes = on ? strlen(p->path) + 4 : 0;
-    count_watches(p->zk, on ? 1 : -1);
+    if (list_empty(&p->dirty))
+        list_add(&p->session->dirty, &p->dirty);
 }
 
-/* Every reference of the interface gets the whole list and takes what is its own. */
-static void deliver(struct zk_path *p, const struct list_report *l)
+static bool may_read(const struct zk_path *p, uint64_t now)
 {
-    list_each_safe(x, &p->references) {
-        reference_on_list(container_of(x, struct reference, kind_link), l);
-    }
+    return !p->in_flight && now >= p->not_before_ms &&
+           (p->last_read_ms == 0 || now - p->last_read_ms >= READ_APART_MS) &&
+           p->session->handle->n_ops < CALLS_IN_FLIGHT;
 }
 
-static void deliver_error(struct zk_path *p, const char *why)
+/* Now, when nothing speaks against it; else by the tick. */
+static void read_soon(struct zk_path *p)
 {
-    list_each_safe(x, &p->references) {
-        reference_on_error(container_of(x, struct reference, kind_link), why);
+    uint64_t now = clock_ms();
+
+    mark_dirty(p);
+    if (zk_can_send(p->session) && may_read(p, now))
+        read_now(p, now);
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void free_path(struct zk_path *p);
+
+/* Every reference of the interface gets the whole list and takes what is its own.  It may end there, and
+ * with the last one the path. */
+static void deliver(struct zk_path *p, const struct list_report *l, const char *error)
+{
+    struct list todo;
+    struct list *x = NULL;
+
+    p->delivering = true;
+    list_init(&todo);
+    while ((x = list_take(&p->refs)) != NULL)
+        list_add(&todo, x);
+    while ((x = list_take(&todo)) != NULL) {
+        struct reference *ref = container_of(x, struct zk_ref, link)->ref;
+
+        list_add(&p->refs, x);
+        if (l != NULL)
+            reference_on_list(ref, l);
+        else
+            reference_on_error(ref, error);
     }
+    p->delivering = false;
+    if (list_empty(&p->refs))
+        free_path(p);
 }
 
 static size_t decode_names(const struct zk_op *op, struct arena *a, struct str *urls)
@@ -65,152 +108,167 @@ static size_t decode_names(const struct zk_op *op, struct arena *a, struct str *
         if (url_decode_node(str_from(op->names[i]), a, &urls[n], &e))
             n++;
         else
-            log_warn("registry", "a provider node is skipped: %s", e.text);
+            log_warn("registry", "%s: a node is skipped: %s", op->path, e.text);
     }
     return n;
 }
 
-static struct zk_path *path_of(struct zk *z, const char *interface)
+static void on_error(struct zk_path *p, int rc)
 {
-    struct zk_path *p = NULL;
+    uint64_t wait = ERROR_FIRST_MS;
 
-    HASH_FIND_STR(z->paths, interface, p);
-    return p;
+    mark_dirty(p);
+    if (zk_is_lost(rc))
+        return; /* the session's matter; read again when it is back */
+    for (unsigned i = 0; i < p->failures && wait < ERROR_MAX_MS; i++)
+        wait *= 2;
+    p->failures++;
+    p->not_before_ms = clock_ms() + (wait < ERROR_MAX_MS ? wait : ERROR_MAX_MS);
+    log_warn("registry", "%s cannot be read: %s", p->path, zerror(rc));
+    deliver(p, NULL, zerror(rc));
 }
 
-static void on_exists_watch(struct zk_op *op)
+/* The watch for a node that is not there yet. */
+static void on_exists(struct zk_session *s, struct zk_op *op)
 {
-    struct zk_path *p = path_of(op->zk, op->key);
+    struct zk_path *p = path_of(s->zk, str_from(op->key));
 
-    if (p != NULL && op->rc == ZOK)
-        p->dirty = true; /* it came between the read and the watch */
+    if (p == NULL || p->session != s)
+        return;
+    if (op->rc == ZNONODE)
+        set_watch(p, true);
+    else
+        read_soon(p); /* it came between the read and the watch, or the answer was lost */
 }
 
-/* The node is not there: its creation is what we wait for. */
 static void watch_creation(struct zk_path *p)
 {
-    struct zk *z = p->zk;
-    struct zk_op *op = zk_op_new(z, on_exists_watch);
+    struct zk_op *op = zk_op_new(p->session, p->interface, p->path, on_exists);
+    struct zk_handle *h = p->session->handle;
 
-    op->key = strdup(p->interface);
-    zk_op_sent(op, zoo_awexists(z->handle, p->path, zk_watcher, z, zk_on_stat, op));
+    zk_op_sent(op, zoo_awexists(h->h, op->path, zk_watcher, h, zk_on_stat, op));
 }
 
-static void on_children(struct zk_op *op)
+static void note_zxid(struct zk_path *p, const struct Stat *stat, struct list_report *l)
 {
-    struct zk *z = op->zk;
-    struct zk_path *p = path_of(z, op->key);
-    struct list_report l = {
-        .exists = op->rc == ZOK, .czxid = op->czxid, .root_changed = z->root_changed};
+    struct store_registry *known = &p->session->zk->source->known;
+
+    l->czxid = stat->czxid;
+    /* it can only grow, unless the servers went back to an older state */
+    l->rolled_back = p->pzxid > stat->pzxid;
+    p->pzxid = stat->pzxid;
+    if (known->max_zxid < stat->pzxid)
+        known->max_zxid = stat->pzxid;
+}
+
+static void on_children(struct zk_session *s, struct zk_op *op)
+{
+    struct zk_path *p = path_of(s->zk, str_from(op->key));
+    struct list_report l = {.exists = op->rc == ZOK};
     struct arena a;
     struct str *urls = NULL;
 
-    if (p == NULL)
+    if (p == NULL || p->session != s)
         return;
     p->in_flight = false;
     if (op->rc != ZOK && op->rc != ZNONODE) {
-        p->dirty = true; /* again, when the connection stands or after a while */
-        p->not_before_ms = clock_ms() + 1000;
-        deliver_error(p, zerror(op->rc));
+        on_error(p, op->rc);
         return;
     }
-    p->had_answer = true;
-    set_watched(p, wants_watch(p));
-    if (op->rc == ZNONODE && wants_watch(p))
+    p->failures = 0;
+    if (l.exists)
+        note_zxid(p, &op->stat, &l);
+    if (l.exists && op->watch)
+        set_watch(p, true);
+    else if (wants_watch(p) && l.exists)
+        mark_dirty(p); /* it became a subscription while this read was under way */
+    else if (wants_watch(p))
         watch_creation(p);
     arena_init(&a);
     urls = arena_alloc(&a, (op->n_names + 1) * sizeof(*urls));
-    l.urls = urls;
     l.n = decode_names(op, &a, urls);
-    deliver(p, &l); /* may free references, and with the last one the path */
+    l.urls = urls;
+    deliver(p, &l, NULL);
     arena_free(&a);
 }
 
 static void read_now(struct zk_path *p, uint64_t now)
 {
-    struct zk *z = p->zk;
-    struct zk_op *op = zk_op_new(z, on_children);
-    bool watch = wants_watch(p);
+    struct zk_op *op = zk_op_new(p->session, p->interface, p->path, on_children);
+    struct zk_handle *h = p->session->handle;
 
-    p->dirty = false;
+    list_remove(&p->dirty);
     p->in_flight = true;
     p->last_read_ms = now;
-    op->key = strdup(p->interface);
-    zk_op_sent(op, zoo_awget_children2(z->handle, p->path, watch ? zk_watcher : NULL,
-                                       watch ? z : NULL, zk_on_strings, op));
+    op->watch = wants_watch(p);
+    zk_op_sent(op, zoo_awget_children2(h->h, op->path, op->watch ? zk_watcher : NULL,
+                                       op->watch ? h : NULL, zk_on_strings, op));
 }
 
-static bool may_read(const struct zk_path *p, uint64_t now)
-{
-    return p->dirty && !p->in_flight && now >= p->not_before_ms &&
-           (p->last_read_ms == 0 || now - p->last_read_ms >= READ_APART_MS);
-}
-
-void zk_paths_tick(struct zk *z, uint64_t now)
+bool zk_paths_tick(struct zk_session *s, uint64_t now)
 {
     unsigned n = 0;
 
-    for (struct zk_path *p = z->paths; p != NULL; p = p->hh.next) {
+    list_each_safe(l, &s->dirty) {
+        struct zk_path *p = container_of(l, struct zk_path, dirty);
+
         if (!may_read(p, now))
             continue;
-        if (n++ == READS_PER_TICK || z->n_ops >= READS_IN_FLIGHT)
-            return;
         read_now(p, now);
+        if (++n == READS_PER_TICK)
+            break;
     }
+    return !list_empty(&s->dirty);
 }
 
-/* Reads without waiting for the next tick when nothing speaks against it. */
-static void read_soon(struct zk_path *p)
+/* ---------------------------------------------------------------- events */
+
+void zk_paths_event(struct zk_session *s, const char *path)
 {
-    uint64_t now = clock_ms();
-
-    p->dirty = true;
-    if (p->zk->connected && p->zk->handle != NULL && p->zk->n_ops < READS_IN_FLIGHT &&
-        may_read(p, now))
-        read_now(p, now);
-}
-
-/* ---------------------------------------------------------------- events and sessions */
-
-void zk_paths_event(struct zk *z, const char *path)
-{
+    struct str root = str_from(s->zk->source->conf.root);
     struct str rest = str_from(path);
-    struct str root = str_from(z->source->conf.root);
-    char interface[REFKEY_INTERFACE_MAX + 1];
     struct zk_path *p = NULL;
-    struct str name = STR_NONE;
 
     if (!str_starts(rest, root) || rest.n <= root.n + 1)
         return;
-    name = str_sub(rest, root.n + 1, rest.n);
-    name = str_cut(name, '/', &rest);
-    if (name.n > REFKEY_INTERFACE_MAX)
+    p = path_of(s->zk, str_cut(str_sub(rest, root.n + 1, rest.n), '/', &rest));
+    if (p == NULL || p->session != s)
         return;
-    snprintf(interface, sizeof(interface), STR_FMT, STR_ARG(name));
-    p = path_of(z, interface);
-    if (p != NULL)
-        read_soon(p);
+    set_watch(p, false); /* it fires once */
+    read_soon(p);
 }
 
-void zk_paths_read_again(struct zk *z)
+void zk_paths_lost(struct zk_session *s)
 {
-    for (struct zk_path *p = z->paths; p != NULL; p = p->hh.next) {
-        p->dirty = true;
-        p->in_flight = false;
-        p->not_before_ms = 0;
-        p->last_read_ms = 0;
-    }
-}
+    list_each(l, &s->paths) {
+        struct zk_path *p = container_of(l, struct zk_path, link);
 
-void zk_paths_lost(struct zk *z)
-{
-    for (struct zk_path *p = z->paths; p != NULL; p = p->hh.next) {
-        set_watched(p, false);
+        set_watch(p, false);
         p->in_flight = false;
+        p->last_read_ms = p->not_before_ms = 0;
+        mark_dirty(p);
     }
 }
 
 /* ---------------------------------------------------------------- references come and go */
+
+/* The first session that has room for one more watch. */
+static struct zk_session *session_for(struct zk *z, size_t bytes)
+{
+    size_t budget = z->source->home->opts.watch_bytes;
+
+    if (budget == 0)
+        budget = ZK_WATCH_BYTES;
+    list_each(l, &z->sessions) {
+        struct zk_session *s = container_of(l, struct zk_session, link);
+
+        if (s->watch_bytes + bytes <= budget || s->watch_bytes == 0)
+            return s;
+    }
+    log_notice("registry", "registry %s: one more session: too many watches for one",
+               z->source->conf.name);
+    return zk_session_new(z);
+}
 
 static struct zk_path *new_path(struct zk *z, struct str interface)
 {
@@ -218,74 +276,91 @@ static struct zk_path *new_path(struct zk *z, struct str interface)
     size_t len = strlen(z->source->conf.root) + interface.n + sizeof("//providers");
 
     memcpy(p->interface, interface.p, interface.n);
-    p->zk = z;
     p->path = xcalloc(1, len);
     snprintf(p->path, len, "%s/%s/providers", z->source->conf.root, p->interface);
-    list_init(&p->references);
-    HASH_ADD_STR(z->paths, interface, p);
+    p->bytes = strlen(p->path) + WATCH_OVERHEAD;
+    p->session = session_for(z, p->bytes);
+    p->session->watch_bytes += p->bytes;
+    list_init(&p->dirty);
+    list_init(&p->refs);
+    list_init(&p->link);
+    list_add(&p->session->paths, &p->link);
+    HASH_ADD_KEYPTR(hh, z->paths, p->interface, interface.n, p);
     return p;
+}
+
+static void on_removed(struct zk_session *s, struct zk_op *op)
+{
+    /* whatever it says: an event for a path that nobody reads is ignored */
+}
+
+static void remove_watch(struct zk_path *p)
+{
+    struct zk_session *s = p->session;
+    struct zk_op *op = NULL;
+
+    if (!p->watch_set)
+        return;
+    set_watch(p, false);
+    if (!zk_can_send(s) || s->zk->source->home->stopping)
+        return;
+    op = zk_op_new(s, NULL, p->path, on_removed);
+    /* zoo_aremove_watches would only ask the server whether there is a watch.  The header asks for a pointer to
+     * the callback; what the library calls is the callback itself. */
+    zk_op_sent(op, zoo_aremove_all_watches(s->handle->h, op->path, ZWATCHTYPE_ANY, 0,
+                                           (void_completion_t *)(uintptr_t)zk_on_void, op));
 }
 
 static void free_path(struct zk_path *p)
 {
-    set_watched(p, false);
-    /* the library goes on watching until the next event; then nobody reads again */
-    if (p->zk->handle != NULL && p->zk->connected && p->had_answer) {
-        struct zk_op *op = zk_op_new(p->zk, on_exists_watch);
-        /* 3.8.0 declares a pointer to the function pointer here and calls it as the function itself */
-        void_completion_t *done = (void_completion_t *)(uintptr_t)zk_on_void;
-
-        op->key = strdup("");
-        zk_op_sent(op, zoo_aremove_watches(p->zk->handle, p->path, ZWATCHTYPE_ANY, zk_watcher,
-                                           p->zk, 1, done, op));
-    }
-    HASH_DEL(p->zk->paths, p);
+    remove_watch(p);
+    p->session->watch_bytes -= p->bytes;
+    list_remove(&p->dirty);
+    list_remove(&p->link);
+    HASH_DEL(p->session->zk->paths, p);
     free(p->path);
     free(p);
 }
 
-void zk_watch(void *kind, struct reference *r)
+void zk_watch(void *kind, struct reference *ref)
 {
     struct zk *z = kind;
-    char interface[REFKEY_INTERFACE_MAX + 1];
-    struct zk_path *p = NULL;
+    struct zk_ref *zr = ref->kind_ref;
 
-    snprintf(interface, sizeof(interface), STR_FMT, STR_ARG(r->key.interface));
-    p = path_of(z, interface);
-    if (p == NULL)
-        p = new_path(z, r->key.interface);
-    if (r->path == NULL)
-        list_add(&p->references, &r->kind_link);
-    r->path = p;
-    p->last_read_ms = 0; /* a new reader does not wait for the pace of changes */
-    read_soon(p);
+    if (zr == NULL) {
+        zr = xcalloc(1, sizeof(*zr));
+        zr->ref = ref;
+        zr->path = path_of(z, ref->key.interface);
+        if (zr->path == NULL)
+            zr->path = new_path(z, ref->key.interface);
+        list_init(&zr->queue);
+        list_init(&zr->link);
+        list_add(&zr->path->refs, &zr->link);
+        ref->kind_ref = zr;
+    }
+    zr->path->last_read_ms = 0; /* who is new does not wait for the pace of changes */
+    read_soon(zr->path);
 }
 
-void zk_unwatch(void *kind, struct reference *r)
+void zk_unwatch(void *kind, struct reference *ref)
 {
-    struct zk_path *p = r->path;
+    struct zk_ref *zr = ref->kind_ref;
+    struct zk_path *p = zr != NULL ? zr->path : NULL;
 
     if (p == NULL)
         return;
-    list_remove(&r->kind_link);
-    r->path = NULL;
-    if (list_empty(&p->references))
+    list_remove(&zr->link);
+    list_remove(&zr->queue);
+    free(zr);
+    ref->kind_ref = NULL;
+    if (list_empty(&p->refs) && !p->delivering)
         free_path(p);
 }
 
-void zk_refresh(void *kind, struct reference *r)
+void zk_refresh(void *kind, struct reference *ref)
 {
-    if (r->path != NULL)
-        read_soon(r->path);
-}
+    const struct zk_ref *zr = ref->kind_ref;
 
-void zk_paths_free(struct zk *z)
-{
-    struct zk_path *p = NULL;
-    struct zk_path *next = NULL;
-
-    HASH_ITER(hh, z->paths, p, next)
-    {
-        free_path(p);
-    }
+    if (zr != NULL)
+        read_soon(zr->path);
 }

@@ -1,3 +1,5 @@
+#include "registry/reference.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +17,15 @@ static const struct {
     const char *name;
     unsigned next;
 } states[REFERENCE_STATES] = {
-    [REFERENCE_WANTED] = {"wanted", S(REFERENCE_READING) | S(REFERENCE_READY) | S(REFERENCE_EMPTY) |
-                                        S(REFERENCE_SNAPSHOT) | S(REFERENCE_LEAVING)},
+    [REFERENCE_WANTED] = {"wanted",
+                          S(REFERENCE_READING) | S(REFERENCE_SNAPSHOT) | S(REFERENCE_LEAVING)},
     [REFERENCE_READING] = {"reading", S(REFERENCE_READY) | S(REFERENCE_EMPTY) |
-                                          S(REFERENCE_FAILED) | S(REFERENCE_SNAPSHOT) |
-                                          S(REFERENCE_LEAVING)},
-    [REFERENCE_READY] = {"ready", S(REFERENCE_EMPTY) | S(REFERENCE_FAILED) | S(REFERENCE_LEAVING)},
-    [REFERENCE_EMPTY] = {"empty", S(REFERENCE_READY) | S(REFERENCE_FAILED) | S(REFERENCE_LEAVING)},
-    [REFERENCE_SNAPSHOT] = {"snapshot", S(REFERENCE_READY) | S(REFERENCE_EMPTY) |
-                                            S(REFERENCE_FAILED) | S(REFERENCE_LEAVING)},
-    [REFERENCE_FAILED] = {"failed", S(REFERENCE_READING) | S(REFERENCE_READY) | S(REFERENCE_EMPTY) |
-                                        S(REFERENCE_SNAPSHOT) | S(REFERENCE_LEAVING)},
+                                          S(REFERENCE_FAILED) | S(REFERENCE_LEAVING)},
+    [REFERENCE_READY] = {"ready", S(REFERENCE_EMPTY) | S(REFERENCE_LEAVING)},
+    [REFERENCE_EMPTY] = {"empty", S(REFERENCE_READY) | S(REFERENCE_LEAVING)},
+    [REFERENCE_SNAPSHOT] = {"snapshot",
+                            S(REFERENCE_READY) | S(REFERENCE_EMPTY) | S(REFERENCE_LEAVING)},
+    [REFERENCE_FAILED] = {"failed", S(REFERENCE_READY) | S(REFERENCE_EMPTY) | S(REFERENCE_LEAVING)},
     [REFERENCE_LEAVING] = {"leaving", 0},
 };
 
@@ -34,11 +34,11 @@ const char *reference_state_name(enum reference_state s)
     return s < REFERENCE_STATES ? states[s].name : "?";
 }
 
-static void count(struct reference *ref, int by)
+static void count_state(const struct reference *ref, bool up)
 {
     struct counter *c = &ref->home->numbers.references[ref->state];
 
-    counter_set(c, counter_get(c) + (uint64_t)(int64_t)by);
+    counter_set(c, up ? counter_get(c) + 1 : counter_get(c) - 1);
 }
 
 void reference_enter(struct reference *ref, enum reference_state to)
@@ -47,22 +47,83 @@ void reference_enter(struct reference *ref, enum reference_state to)
         return;
     ASSERT(states[ref->state].next & S(to));
 
-    count(ref, -1);
+    count_state(ref, false);
     ref->state = to;
-    count(ref, 1);
+    count_state(ref, true);
     reference_event(ref, "%s", states[to].name);
 }
 
 void reference_event(struct reference *ref, const char *fmt, ...)
 {
-    struct reference_event *e = &ref->events[ref->n_events++ % EVENTS_KEPT];
+    unsigned last = (ref->n_events + REFERENCE_EVENTS - 1) % REFERENCE_EVENTS;
+    struct reference_event *e = &ref->events[ref->n_events % REFERENCE_EVENTS];
+    char text[REFERENCE_EVENT_LEN] = "";
     va_list ap;
 
-    e->wall_ms = wall_ms();
     va_start(ap, fmt);
-    if (vsnprintf(e->text, sizeof(e->text), fmt, ap) < 0)
-        e->text[0] = '\0';
+    if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
+        text[0] = '\0';
     va_end(ap);
+    if (ref->events[last].text != NULL && strcmp(ref->events[last].text, text) == 0) {
+        ref->events[last].wall_ms = wall_ms(); /* the same again, not twenty times */
+        return;
+    }
+    ref->n_events++;
+    free(e->text);
+    e->wall_ms = wall_ms();
+    e->text = strdup(text);
+}
+
+/* ---------------------------------------------------------------- bookkeeping */
+
+static bool counts_as_waiting(const struct reference *ref)
+{
+    return ref->pinned && ref->directory == NULL;
+}
+
+/* Keeps the number of configured references without any list, which readiness depends on. */
+static void recount(struct reference *ref, bool before)
+{
+    bool now = counts_as_waiting(ref);
+
+    if (now != before)
+        ref->home->n_waiting = now ? ref->home->n_waiting + 1 : ref->home->n_waiting - 1;
+}
+
+static void list_member(struct list *head, struct list *l, bool in)
+{
+    if (!in)
+        list_remove(l);
+    else if (list_empty(l))
+        list_add(head, l);
+}
+
+void reference_place(struct reference *ref)
+{
+    bool evictable = ref->watched && !ref->pinned && ref->evict_pending == 0;
+    bool timed = ref->waiting_workers != 0 || ref->grace_until_ms != 0 || ref->evict_pending != 0 ||
+                 !ref->watched;
+
+    list_member(&ref->home->lru, &ref->lru, evictable);
+    list_member(&ref->home->timed, &ref->timed, timed);
+    list_member(&ref->home->room, &ref->room, ref->wants_room);
+}
+
+void reference_set_pinned(struct reference *ref, bool pinned)
+{
+    bool before = counts_as_waiting(ref);
+
+    ref->pinned = pinned;
+    recount(ref, before);
+    reference_place(ref);
+}
+
+void reference_touch(struct reference *ref)
+{
+    ref->last_used_ms = clock_ms();
+    ref->last_used_wall_ms = wall_ms();
+    list_remove(&ref->lru); /* to the end */
+    reference_place(ref);
 }
 
 struct reference *reference_new(struct registry *r, const struct refkey *k, struct source *source)
@@ -76,15 +137,18 @@ struct reference *reference_new(struct registry *r, const struct refkey *k, stru
     ref->key_text = strndup((const char *)text.data, text.len);
     buf_free(&text);
     if (ref->key_text == NULL || !refkey_parse(str_from(ref->key_text), &ref->key, &e))
-        fatal("no memory for a reference");
+        fatal("a reference key that is none");
     ref->home = r;
     ref->source = source;
     ref->created_ms = ref->last_used_ms = clock_ms();
     ref->created_wall_ms = ref->last_used_wall_ms = wall_ms();
-    list_init(&ref->kind_link);
+    list_init(&ref->lru);
+    list_init(&ref->timed);
+    list_init(&ref->room);
     HASH_ADD_KEYPTR(hh, r->by_key, ref->key_text, strlen(ref->key_text), ref);
     r->n_references++;
-    count(ref, 1);
+    r->n_lookups++; /* until it is watched */
+    count_state(ref, true);
     return ref;
 }
 
@@ -92,206 +156,284 @@ void reference_free(struct reference *ref, bool tell)
 {
     struct registry *r = ref->home;
 
-    if (ref->state != REFERENCE_LEAVING)
-        reference_enter(ref, REFERENCE_LEAVING);
-    if (ref->source != NULL) {
-        ref->source->kind->unpublish(ref->source->impl, ref);
-        ref->source->kind->unwatch(ref->source->impl, ref);
-    }
-    for (unsigned i = 0; tell && i < r->n_workers; i++)
-        registry_send(r, i, REGISTRY_MAIL_GONE, ref->key_text, NULL, REFUSAL_NONE);
-    count(ref, -1);
+    reference_enter(ref, REFERENCE_LEAVING);
+    ref->source->kind->unpublish(ref->source->impl, ref);
+    ref->source->kind->unwatch(ref->source->impl, ref);
+    if (tell)
+        registry_send_all(r, &(struct outgoing){REGISTRY_MAIL_GONE, .key = ref->key_text});
+    reference_set_pinned(ref, false);
+    count_state(ref, false);
+    list_remove(&ref->lru);
+    list_remove(&ref->timed);
+    list_remove(&ref->room);
+    r->n_evicting -= ref->evict_pending != 0 ? 1U : 0U;
     HASH_DEL(r->by_key, ref);
     r->n_references--;
+    r->n_lookups -= ref->watched ? 0U : 1U;
     directory_put(ref->directory);
-    free(ref->fixed_urls);
+    for (unsigned i = 0; i < REFERENCE_EVENTS; i++)
+        free(ref->events[i].text);
+    free((void *)(uintptr_t)ref->fixed_urls);
     free(ref->consumer_node);
     free(ref->key_text);
     free(ref);
 }
 
-void reference_subscribe(struct reference *ref)
+void reference_set_fixed(struct reference *ref, const struct str *urls, size_t n)
 {
-    ref->subscribes++;
-    counter_add(&ref->home->numbers.subscriptions, 1);
-    if (ref->state == REFERENCE_WANTED || ref->state == REFERENCE_FAILED)
+    size_t bytes = 0;
+    struct str *v = NULL;
+    char *at = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += urls[i].n;
+    v = xcalloc(1, n * sizeof(*v) + bytes + 1); /* the slices and, behind them, their texts */
+    at = (char *)(v + n);
+    for (size_t i = 0; i < n; i++) {
+        if (urls[i].n != 0)
+            memcpy(at, urls[i].p, urls[i].n);
+        v[i] = (struct str){at, urls[i].n};
+        at += urls[i].n;
+    }
+    ref->fixed_urls = v;
+    ref->n_fixed_urls = n;
+}
+
+void reference_look_up(struct reference *ref)
+{
+    reference_place(ref);
+    if (ref->state == REFERENCE_WANTED)
         reference_enter(ref, REFERENCE_READING);
     ref->source->kind->watch(ref->source->impl, ref);
 }
 
-void reference_refuse(struct reference *ref, enum registry_refusal why)
+void reference_subscribe(struct reference *ref)
 {
-    struct registry *r = ref->home;
+    ASSERT(!ref->watched);
+    ref->watched = true;
+    ref->wants_room = false;
+    ref->home->n_lookups--;
+    ref->subscribes++;
+    counter_add(&ref->home->numbers.subscriptions, 1);
+    reference_place(ref);
+    if (ref->state == REFERENCE_WANTED)
+        reference_enter(ref, REFERENCE_READING);
+    ref->source->kind->watch(ref->source->impl, ref);
+}
 
-    for (unsigned i = 0; i < r->n_workers; i++) {
+/* ---------------------------------------------------------------- who waits */
+
+/* No list from anywhere, and none to be expected soon. */
+static bool is_hopeless(const struct reference *ref, uint64_t now_ms)
+{
+    const struct source *s = ref->source;
+
+    return ref->state == REFERENCE_FAILED ||
+           (!s->connected && now_ms - s->changed_ms > s->conf.connect_timeout_ms);
+}
+
+void reference_wait(struct reference *ref, unsigned worker)
+{
+    uint64_t now = clock_ms();
+
+    if (ref->directory != NULL) {
+        registry_send(ref->home, worker,
+                      &(struct outgoing){REGISTRY_MAIL_DIRECTORY, .key = ref->key_text,
+                                         .directory = ref->directory});
+        return;
+    }
+    if (is_hopeless(ref, now)) {
+        registry_send(ref->home, worker,
+                      &(struct outgoing){REGISTRY_MAIL_REFUSED, .key = ref->key_text,
+                                         .refusal = REFUSAL_STARTING});
+        return;
+    }
+    if (ref->waiting_workers == 0)
+        ref->waiting_since_ms = now;
+    ref->waiting_workers |= UINT64_C(1) << worker;
+    reference_place(ref);
+}
+
+static void answer_waiting(struct reference *ref, const struct outgoing *o)
+{
+    for (unsigned i = 0; i < ref->home->n_workers; i++) {
         if (ref->waiting_workers & UINT64_C(1) << i)
-            registry_send(r, i, REGISTRY_MAIL_REFUSED, ref->key_text, NULL, why);
+            registry_send(ref->home, i, o);
     }
     ref->waiting_workers = 0;
+    reference_place(ref);
+}
+
+void reference_refuse(struct reference *ref, enum registry_refusal why)
+{
+    answer_waiting(ref,
+                   &(struct outgoing){REGISTRY_MAIL_REFUSED, .key = ref->key_text, .refusal = why});
 }
 
 /* ---------------------------------------------------------------- lists */
 
-static bool address_is_allowed(const struct reference *ref, const union address *a)
+/* Resolves the host; what may not be called says why. */
+static void settle(const struct reference *ref, struct provider *p)
 {
     const struct registry_conf *c = &ref->source->conf;
-
-    return network_allows(c->provider_networks, c->n_provider_networks, a);
-}
-
-/* Resolves the host; what may not be called says why. */
-static void settle(struct reference *ref, struct provider *p)
-{
     struct err e = {0};
+    bool ok = false;
 
-    if (p->unusable != USABLE)
+    if (p->unusable != USABLE && p->unusable != UNUSABLE_ADDRESS)
         return;
-    if (!resolve(ref->home->resolver, p->host, p->port, &p->addr, &e) ||
-        (ref->source != NULL && !address_is_allowed(ref, &p->addr))) {
-        p->unusable = UNUSABLE_ADDRESS;
-        p->addr.sa.sa_family = AF_UNSPEC;
-        log_warn("registry", "%s: provider " STR_FMT " is not used: %s", ref->key_text,
-                 STR_ARG(p->host), e.text[0] != '\0' ? e.text : "outside provider_networks");
+    ok = resolve(ref->home->resolver, p->host, p->port, &p->addr, &e);
+    if (ok && !ref->source->kind->fixed &&
+        !network_allows(c->provider_networks, c->n_provider_networks, &p->addr)) {
+        err_set(&e, "outside provider_networks");
+        ok = false;
     }
+    p->unusable = ok ? USABLE : UNUSABLE_ADDRESS;
+    if (ok)
+        return;
+    p->addr = (union address){.sa.sa_family = AF_UNSPEC};
+    log_warn("registry", "%s: provider " STR_FMT " is not used: %s", ref->key_text,
+             STR_ARG(p->host), e.text);
 }
 
 /* URL texts to the providers of this reference; garbage is skipped and told. */
-static size_t parse_urls(struct reference *ref, const struct str *urls, size_t n, struct arena *a,
+static size_t parse_urls(const struct reference *ref, const struct list_report *l, struct arena *a,
                          struct provider *out)
 {
-    size_t n_out = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < l->n; i++) {
         struct err e = {0};
-        struct provider *p = &out[n_out];
-        bool ok = ref->source != NULL ? provider_from_url(urls[i], a, p, &e)
-                                      : provider_from_address(urls[i], &ref->key, a, p, &e);
+        bool ok = ref->source->kind->fixed
+                      ? provider_from_address(l->urls[i], &ref->key, a, &out[n], &e)
+                      : provider_from_url(l->urls[i], a, &out[n], &e);
 
-        if (!ok) {
-            log_warn("registry", "%s: a provider node is skipped: %s", ref->key_text, e.text);
+        if (!ok)
+            log_warn("registry", "%s: a provider is skipped: %s", ref->key_text, e.text);
+        if (!ok || !provider_matches(&out[n], &ref->key))
             continue;
-        }
-        if (!provider_matches(p, &ref->key))
-            continue;
-        settle(ref, p);
-        n_out++;
+        settle(ref, &out[n]);
+        n++;
     }
-    return n_out;
+    return n;
 }
 
-static void use_directory(struct reference *ref, struct directory *d)
+/* True when the workers see a difference. */
+static bool use_directory(struct reference *ref, struct directory *d)
 {
-    if (ref->directory != NULL && directory_equal(ref->directory, d) && ref->waiting_workers == 0) {
-        d->generation = ref->directory->generation;
-        directory_put(ref->directory);
-        ref->directory = d; /* the source may have changed: snapshot to registry */
-        return;
-    }
-    ref->last_change_wall_ms = wall_ms();
-    reference_event(ref, "providers %zu -> %zu", ref->directory != NULL ? ref->directory->n : 0,
-                    d->n);
-    log_info("registry", "%s: providers %zu -> %zu", ref->key_text,
-             ref->directory != NULL ? ref->directory->n : 0, d->n);
-    directory_put(ref->directory);
+    struct directory *old = ref->directory;
+    bool before = counts_as_waiting(ref);
+    bool same = old != NULL && directory_equal(old, d);
+    struct outgoing o = {REGISTRY_MAIL_DIRECTORY, .key = ref->key_text, .directory = d};
+
     ref->directory = d;
-    ref->waiting_workers = 0;
-    registry_publish(ref->home, ref, d);
+    recount(ref, before);
+    if (!same) {
+        ref->last_change_wall_ms = wall_ms();
+        reference_event(ref, "providers %zu -> %zu, usable %zu", old != NULL ? old->n : 0, d->n,
+                        d->n_usable);
+        log_info("registry", "%s: providers %zu -> %zu, usable %zu", ref->key_text,
+                 old != NULL ? old->n : 0, d->n, d->n_usable);
+        registry_send_all(ref->home, &o);
+        ref->waiting_workers = 0;
+    }
+    answer_waiting(ref, &o);
+    directory_put(old);
+    return !same;
 }
 
-void reference_use_fixed(struct reference *ref)
+static void enter_by_list(struct reference *ref)
 {
+    reference_enter(ref, ref->directory->n != 0 ? REFERENCE_READY : REFERENCE_EMPTY);
+}
+
+bool reference_use_snapshot(struct reference *ref)
+{
+    const struct snapshot_entry *e = snapshot_find(ref->home, ref->source, ref->key_text);
     struct arena a;
     struct provider *v = NULL;
     size_t n = 0;
-    struct directory *d = NULL;
 
-    arena_init(&a);
-    v = arena_alloc(&a, (ref->n_fixed_urls + 1) * sizeof(*v));
-    n = parse_urls(ref, ref->fixed_urls, ref->n_fixed_urls, &a, v);
-    d = directory_build(&ref->key, v, n, DIRECTORY_STATIC);
-    arena_free(&a);
-    d->generation = ++ref->home->generation;
-    use_directory(ref, d);
-    reference_enter(ref, n != 0 ? REFERENCE_READY : REFERENCE_EMPTY);
-}
-
-void reference_use_snapshot(struct reference *ref)
-{
-    struct snapshot_entry *e = NULL;
-    struct arena a;
-    struct provider *v = NULL;
-    size_t n = 0;
-    struct directory *d = NULL;
-
-    HASH_FIND_STR(ref->home->snapshot, ref->key_text, e);
-    if (e == NULL || ref->had_list || ref->source == NULL)
-        return;
-    if (ref->source->conf.snapshot_max_age_ms != 0 &&
-        wall_ms() - e->saved_wall_ms > ref->source->conf.snapshot_max_age_ms)
-        return;
+    if (e == NULL || ref->directory != NULL)
+        return false;
     arena_init(&a);
     v = arena_alloc(&a, (e->n + 1) * sizeof(*v));
-    n = parse_urls(ref, e->urls, e->n, &a, v);
+    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v);
     if (n != 0) {
-        d = directory_build(&ref->key, v, n, DIRECTORY_SNAPSHOT);
-        d->generation = ++ref->home->generation;
         ref->czxid = e->czxid;
-        use_directory(ref, d);
         reference_enter(ref, REFERENCE_SNAPSHOT);
+        use_directory(ref, directory_build(&ref->key, v, n, DIRECTORY_SNAPSHOT));
     }
     arena_free(&a);
-}
-
-/* The consumer node is written only once a read has shown a provider. */
-static void publish_self(struct reference *ref)
-{
-    if (ref->source->conf.register_consumer)
-        ref->source->kind->publish(ref->source->impl, ref);
+    return n != 0;
 }
 
 /* A name from outside that the registry does not know costs one read and nothing that stays. */
 static void forget_unknown(struct reference *ref)
 {
-    struct registry *r = ref->home;
-
-    registry_remember_unknown(r, ref->key_text);
+    cache_remember_unknown(ref->home, ref->key_text);
     reference_refuse(ref, REFUSAL_UNKNOWN);
-    r->n_lookups--;
     reference_free(ref, false);
 }
 
-static void become_watched(struct reference *ref)
+/* For how long those stay that the registry does not list any more.  Returns how many do. */
+static size_t keep_unlisted(struct reference *ref, enum judgement j, size_t n)
 {
-    ref->watched = true;
-    ref->home->n_lookups--;
-    ref->source->kind->watch(ref->source->impl, ref);
+    uint32_t grace_ms = ref->source->conf.empty_grace_ms;
+
+    if (j == JUDGED_REPLACED && n != 0) {
+        ref->keeps_unlisted = true;
+        reference_event(ref, "the registry's list is another one; %zu providers are kept", n);
+    } else if (j == JUDGED_MASS && n != 0) {
+        if (grace_ms == 0 && !ref->keeps_unlisted)
+            n = 0;
+        reference_event(ref, "most providers vanished at once; %zu are kept while connected", n);
+    }
+    if (n == 0)
+        ref->keeps_unlisted = false;
+    if (n == 0 || ref->keeps_unlisted)
+        ref->grace_until_ms = 0;
+    else if (ref->grace_until_ms == 0)
+        ref->grace_until_ms = clock_ms() + grace_ms;
+    reference_place(ref);
+    return n;
 }
 
+/* Behind the `n` listed providers in `v`. */
 static size_t add_unlisted(struct reference *ref, const struct list_report *l, struct provider *v,
                            size_t n)
 {
-    bool same_node = l->exists && !l->root_changed && (ref->czxid == 0 || ref->czxid == l->czxid);
-    uint64_t keep_ms = 0;
+    const struct judge_input in = {
+        .old = ref->directory,
+        .now = v,
+        .n_now = n,
+        .same_list = l->exists && !l->rolled_back &&
+                     (ref->czxid == 0 || l->czxid == 0 || ref->czxid == l->czxid),
+        .now_ms = clock_ms(),
+    };
     size_t kept = 0;
 
-    if (ref->directory == NULL)
+    if (ref->directory == NULL || ref->source->kind->fixed)
         return n;
-    kept = judge_list(ref->directory, v, n, same_node, ref->source->conf.empty_grace_ms, v + n,
-                      &keep_ms);
-    if (kept == 0) {
-        ref->grace_until_ms = 0;
-        return n;
-    }
-    if (keep_ms == UINT64_MAX)
-        ref->grace_until_ms = 0;
-    else if (ref->grace_until_ms == 0)
-        ref->grace_until_ms = clock_ms() + keep_ms;
-    if (!same_node)
-        reference_event(ref, "the registry lost its data; %zu providers are kept", kept);
-    else
-        reference_event(ref, "%zu providers vanished at once; kept while their connections live",
-                        kept);
-    return n + kept;
+    enum judgement j = judge_list(&in, &ref->window, v + n, &kept);
+
+    return n + keep_unlisted(ref, j, kept);
+}
+
+static void take_list(struct reference *ref, const struct list_report *l, struct provider *v,
+                      size_t listed)
+{
+    size_t n = add_unlisted(ref, l, v, listed);
+    bool fixed = ref->source->kind->fixed;
+    bool changed = use_directory(
+        ref, directory_build(&ref->key, v, n, fixed ? DIRECTORY_STATIC : DIRECTORY_REGISTRY));
+    bool same_list = ref->had_list && (listed == 0 || ref->czxid == l->czxid);
+
+    if (listed != 0)
+        ref->czxid = l->czxid;
+    ref->had_list = true;
+    enter_by_list(ref);
+    if (!fixed && (changed || !same_list))
+        registry_mark_dirty(ref->home);
 }
 
 void reference_on_list(struct reference *ref, const struct list_report *l)
@@ -300,31 +442,18 @@ void reference_on_list(struct reference *ref, const struct list_report *l)
     struct arena a;
     struct provider *v = NULL;
     size_t listed = 0;
-    size_t n = 0;
-    struct directory *d = NULL;
 
     arena_init(&a);
     v = arena_alloc(&a, (l->n + old_n + 1) * sizeof(*v));
-    listed = parse_urls(ref, l->urls, l->n, &a, v);
+    listed = parse_urls(ref, l, &a, v);
     if (!ref->watched && listed == 0) {
-        arena_free(&a);
         forget_unknown(ref);
-        return;
+    } else if (ref->watched || cache_admit(ref->home, ref)) {
+        take_list(ref, l, v, listed);
+        if (listed != 0 && ref->source->conf.register_consumer)
+            ref->source->kind->publish(ref->source->impl, ref);
     }
-    n = add_unlisted(ref, l, v, listed);
-    d = directory_build(&ref->key, v, n, DIRECTORY_REGISTRY);
     arena_free(&a);
-    d->generation = ++ref->home->generation;
-    if (l->exists && listed != 0)
-        ref->czxid = l->czxid;
-    ref->had_list = true;
-    use_directory(ref, d);
-    reference_enter(ref, n != 0 ? REFERENCE_READY : REFERENCE_EMPTY);
-    registry_mark_dirty(ref->home);
-    if (!ref->watched)
-        become_watched(ref);
-    if (listed != 0)
-        publish_self(ref);
 }
 
 void reference_on_error(struct reference *ref, const char *why)
@@ -336,38 +465,64 @@ void reference_on_error(struct reference *ref, const char *why)
 
 /* ---------------------------------------------------------------- time */
 
+static void rebuild(struct reference *ref, const struct provider *v, size_t n)
+{
+    if (use_directory(ref, directory_build(&ref->key, v, n, ref->directory->source)) &&
+        !ref->source->kind->fixed)
+        registry_mark_dirty(ref->home);
+}
+
 /* Unlisted providers whose time is up leave: the list again without them. */
 static void end_grace(struct reference *ref)
 {
-    struct provider *v = xcalloc(ref->directory->n + 1, sizeof(*v));
+    const struct directory *d = ref->directory;
+    struct provider *v = xcalloc(d->n + 1, sizeof(*v));
     size_t n = 0;
-    struct directory *d = NULL;
 
-    for (size_t i = 0; i < ref->directory->n; i++) {
-        if (!ref->directory->providers[i].unlisted)
-            v[n++] = ref->directory->providers[i];
+    for (size_t i = 0; i < d->n; i++) {
+        if (!d->providers[i].unlisted)
+            v[n++] = d->providers[i];
     }
-    d = directory_build(&ref->key, v, n, ref->directory->source);
-    free(v);
-    d->generation = ++ref->home->generation;
     ref->grace_until_ms = 0;
-    use_directory(ref, d);
-    if (n == 0 && ref->state == REFERENCE_READY)
-        reference_enter(ref, REFERENCE_EMPTY);
-    registry_mark_dirty(ref->home);
+    rebuild(ref, v, n);
+    free(v);
+    enter_by_list(ref);
+}
+
+void reference_resolve_again(struct reference *ref)
+{
+    const struct directory *d = ref->directory;
+    struct provider *v = NULL;
+    bool any = false;
+
+    if (d == NULL)
+        return;
+    v = xcalloc(d->n + 1, sizeof(*v));
+    for (size_t i = 0; i < d->n; i++) {
+        union address numeric;
+
+        v[i] = d->providers[i];
+        if (address_from_text(v[i].host, v[i].port, &numeric))
+            continue;
+        settle(ref, &v[i]);
+        any = true;
+    }
+    if (any)
+        rebuild(ref, v, d->n);
+    free(v);
 }
 
 void reference_tick(struct reference *ref, uint64_t now_ms)
 {
     if (ref->grace_until_ms != 0 && now_ms >= ref->grace_until_ms)
         end_grace(ref);
-    if (ref->waiting_workers == 0 || now_ms - ref->created_ms < STARTING_MS)
-        return;
-    if (ref->directory != NULL)
-        return;
-    reference_refuse(ref, REFUSAL_STARTING);
-    if (!ref->watched) { /* a look-up that nobody answers must not stay */
-        ref->home->n_lookups--;
-        reference_free(ref, false);
-    }
+    if (ref->evict_pending != 0 && now_ms - ref->evict_asked_ms >= EVICT_PATIENCE_MS)
+        cache_evict_late(ref->home, ref);
+    if (ref->waiting_workers != 0 &&
+        (now_ms - ref->waiting_since_ms >= STARTING_MS || is_hopeless(ref, now_ms)))
+        reference_refuse(ref, ref->wants_room ? REFUSAL_LIMIT : REFUSAL_STARTING);
+    if (!ref->watched && ref->waiting_workers == 0)
+        reference_free(ref, false); /* a look-up that nobody waits for */
+    else
+        reference_place(ref);
 }

@@ -10,9 +10,7 @@
 #include "base/log.h"
 #include "registry/core.h"
 
-enum { TICK_S_1000 = 20, EVICTIONS_PER_TICK = 8, EVICT_PATIENCE_MS = 2000 };
-
-/* What other threads ask for.  Freed by the registry thread. */
+/* What other threads ask for.  The post's arena holds all its texts. */
 enum post_kind {
     POST_ADD_WORKER,
     POST_CONFIGURE,
@@ -27,11 +25,12 @@ enum post_kind {
 struct post {
     struct registry_post head; /* first member */
     enum post_kind kind;
+    struct registry *to;
     struct arena arena;
+    struct mailbox *box;
     struct refkey key;
     struct str text;
     const char *source;
-    struct mailbox *box;
     bool flag;
     enum registry_report_kind report;
     void *cookie;
@@ -39,7 +38,7 @@ struct post {
     size_t n_services;
 };
 
-/* ---------------------------------------------------------------- mail to workers */
+/* ---------------------------------------------------------------- mail to others */
 
 void registry_mail_free(struct registry_mail *m)
 {
@@ -49,29 +48,32 @@ void registry_mail_free(struct registry_mail *m)
     free(m);
 }
 
-static void send_to(struct mailbox *box, enum registry_mail_kind kind, const char *key,
-                    struct directory *d, enum registry_refusal refusal)
+static struct registry_mail *new_mail(enum registry_mail_kind kind)
 {
     struct registry_mail *m = xcalloc(1, sizeof(*m));
 
     m->kind = kind;
-    m->refusal = refusal;
-    m->key_text = key != NULL ? strdup(key) : NULL;
-    m->directory = d != NULL ? directory_get(d) : NULL;
     buf_init(&m->report, 0);
-    mailbox_push(box, &m->mail);
+    return m;
 }
 
-void registry_send(struct registry *r, unsigned worker, enum registry_mail_kind kind,
-                   const char *key, struct directory *d, enum registry_refusal refusal)
+void registry_send(const struct registry *r, unsigned worker, const struct outgoing *o)
 {
-    send_to(r->workers[worker], kind, key, d, refusal);
+    struct registry_mail *m = new_mail(o->kind);
+
+    ASSERT(worker < r->n_workers);
+    m->refusal = o->refusal;
+    m->key_text = strdup(o->key);
+    if (m->key_text == NULL)
+        fatal("out of memory");
+    m->directory = o->directory != NULL ? directory_get(o->directory) : NULL;
+    mailbox_push(r->workers[worker], &m->mail);
 }
 
-void registry_publish(struct registry *r, struct reference *ref, struct directory *d)
+void registry_send_all(const struct registry *r, const struct outgoing *o)
 {
     for (unsigned i = 0; i < r->n_workers; i++)
-        registry_send(r, i, REGISTRY_MAIL_DIRECTORY, ref->key_text, d, REFUSAL_NONE);
+        registry_send(r, i, o);
 }
 
 void registry_mark_dirty(struct registry *r)
@@ -79,6 +81,16 @@ void registry_mark_dirty(struct registry *r)
     if (r->dirty_since_ms == 0)
         r->dirty_since_ms = clock_ms();
 }
+
+void source_set_connected(struct source *s, bool connected)
+{
+    if (s->connected == connected)
+        return;
+    s->connected = connected;
+    s->changed_ms = clock_ms();
+}
+
+/* ---------------------------------------------------------------- mail from others */
 
 static unsigned worker_index(const struct registry *r, const struct mailbox *box)
 {
@@ -89,458 +101,200 @@ static unsigned worker_index(const struct registry *r, const struct mailbox *box
     return i;
 }
 
-/* ---------------------------------------------------------------- unknown names */
-
-void registry_remember_unknown(struct registry *r, const char *key)
+static void on_add_worker(struct registry *r, struct mailbox *box)
 {
-    struct negative *n = NULL;
-    size_t len = strlen(key);
+    unsigned worker = r->n_workers;
 
-    HASH_FIND_STR(r->negatives, key, n);
-    if (n == NULL) {
-        if (r->n_negatives >=
-            r->opts.max_references) { /* the oldest goes: uthash keeps the order */
-            struct negative *oldest = r->negatives;
-
-            HASH_DEL(r->negatives, oldest);
-            free(oldest);
-            r->n_negatives--;
-        }
-        n = xcalloc(1, sizeof(*n) + len + 1);
-        memcpy(n->key, key, len + 1);
-        HASH_ADD_STR(r->negatives, key, n);
-        r->n_negatives++;
-    }
-    n->until_ms = clock_ms() + NEGATIVE_MS;
-}
-
-static bool is_known_unknown(struct registry *r, const char *key)
-{
-    struct negative *n = NULL;
-
-    HASH_FIND_STR(r->negatives, key, n);
-    return n != NULL && clock_ms() < n->until_ms;
-}
-
-static void expire_negatives(struct registry *r, uint64_t now)
-{
-    /* in order of entry, and all live equally long */
-    while (r->negatives != NULL && now >= r->negatives->until_ms) {
-        struct negative *n = r->negatives;
-
-        HASH_DEL(r->negatives, n);
-        free(n);
-        r->n_negatives--;
-    }
-}
-
-/* ---------------------------------------------------------------- wants */
-
-static struct source *find_source(struct registry *r, const char *name)
-{
-    for (size_t i = 0; i < r->n_sources; i++) {
-        if (name == NULL || strcmp(r->sources[i].conf.name, name) == 0)
-            return &r->sources[i];
-    }
-    return NULL;
-}
-
-static struct reference *find(struct registry *r, const char *key_text)
-{
-    struct reference *ref = NULL;
-
-    HASH_FIND_STR(r->by_key, key_text, ref);
-    return ref;
-}
-
-static bool may_look_up(struct registry *r)
-{
-    uint64_t now = clock_ms();
-
-    if (now - r->second_ms >= 1000) {
-        r->second_ms = now;
-        r->lookups_this_second = 0;
-    }
-    return r->n_lookups < LOOKUPS_MAX && r->lookups_this_second < LOOKUPS_PER_SECOND &&
-           r->n_references < r->opts.max_references;
-}
-
-static void look_up(struct registry *r, const struct refkey *k, struct source *s, unsigned worker)
-{
-    struct reference *ref = reference_new(r, k, s);
-
-    r->n_lookups++;
-    r->lookups_this_second++;
-    ref->waiting_workers = UINT64_C(1) << worker;
-    reference_use_snapshot(ref);
-    reference_subscribe(ref);
-}
-
-static void on_want(struct registry *r, struct post *p)
-{
-    unsigned worker = worker_index(r, p->box);
-    char key[REFKEY_TEXT_MAX + 1];
-    struct buf b = {.data = (uint8_t *)key, .cap = sizeof(key), .limit = sizeof(key)};
-    struct reference *ref = NULL;
-    struct source *s = find_source(r, p->source);
-
-    refkey_print(&p->key, &b);
-    buf_add_u8(&b, '\0');
-    if (worker == r->n_workers)
-        return;
-    ref = find(r, key);
-    if (ref != NULL) {
-        ref->last_used_ms = clock_ms();
-        ref->last_used_wall_ms = wall_ms();
-        if (ref->directory != NULL)
-            registry_send(r, worker, REGISTRY_MAIL_DIRECTORY, key, ref->directory, REFUSAL_NONE);
-        else
-            ref->waiting_workers |= UINT64_C(1) << worker;
-        return;
-    }
-    if (s == NULL || is_known_unknown(r, key))
-        registry_send(r, worker, REGISTRY_MAIL_REFUSED, key, NULL, REFUSAL_UNKNOWN);
-    else if (!may_look_up(r))
-        registry_send(r, worker, REGISTRY_MAIL_REFUSED, key, NULL, REFUSAL_LIMIT);
-    else
-        look_up(r, &p->key, s, worker);
-}
-
-/* ---------------------------------------------------------------- configured services */
-
-static bool same_urls(const struct reference *ref, const struct wanted_service *w)
-{
-    if (ref->n_fixed_urls != w->n_urls)
-        return false;
-    for (size_t i = 0; i < w->n_urls; i++) {
-        if (!str_eq(ref->fixed_urls[i], w->urls[i]))
-            return false;
-    }
-    return true;
-}
-
-/* One block: the slices and, behind them, their texts. */
-static struct str *copy_urls(const struct wanted_service *w)
-{
-    size_t bytes = 0;
-    struct str *v = NULL;
-    char *at = NULL;
-
-    for (size_t i = 0; i < w->n_urls; i++)
-        bytes += w->urls[i].n;
-    v = xcalloc(1, w->n_urls * sizeof(*v) + bytes + 1);
-    at = (char *)(v + w->n_urls);
-    for (size_t i = 0; i < w->n_urls; i++) {
-        memcpy(at, w->urls[i].p, w->urls[i].n);
-        v[i] = (struct str){at, w->urls[i].n};
-        at += w->urls[i].n;
-    }
-    return v;
-}
-
-static void configure_one(struct registry *r, const struct wanted_service *w)
-{
-    struct source *s = w->n_urls != 0 ? NULL : find_source(r, w->registry);
-    char key[REFKEY_TEXT_MAX + 1];
-    struct buf b = {.data = (uint8_t *)key, .cap = sizeof(key), .limit = sizeof(key)};
-    struct reference *ref = NULL;
-
-    refkey_print(&w->key, &b);
-    buf_add_u8(&b, '\0');
-    ref = find(r, key);
-    if (ref != NULL && (ref->source != s || (s == NULL && !same_urls(ref, w)))) {
-        reference_free(ref, false); /* it moved to other providers: a new one replaces it at once */
-        ref = NULL;
-    }
-    if (ref == NULL) {
-        ref = reference_new(r, &w->key, s);
-        ref->watched = true;
-    } else if (!ref->watched) {
-        ref->watched = true; /* was being looked up: the same read serves */
-        r->n_lookups--;
-    }
-    ref->pinned = true;
-    if (ref->subscribes != 0 || ref->directory != NULL)
-        return;
-    if (s == NULL) {
-        ref->fixed_urls = copy_urls(w);
-        ref->n_fixed_urls = w->n_urls;
-        reference_use_fixed(ref);
-        return;
-    }
-    reference_use_snapshot(ref);
-    reference_subscribe(ref);
-}
-
-static void on_configure(struct registry *r, struct post *p)
-{
-    struct reference *ref = NULL;
-    struct reference *next = NULL;
-
-    for (ref = r->by_key; ref != NULL; ref = ref->hh.next)
-        ref->pinned = false;
-    for (size_t i = 0; i < p->n_services; i++)
-        configure_one(r, &p->services[i]);
-    /* fixed ones that are configured no more have nothing to live for */
-    HASH_ITER(hh, r->by_key, ref, next)
-    {
-        if (!ref->pinned && ref->source == NULL)
-            reference_free(ref, true);
-    }
-}
-
-static void on_add_worker(struct registry *r, struct post *p)
-{
-    if (r->n_workers == WORKERS_MAX)
-        return;
-    r->workers[r->n_workers++] = p->box;
+    if (worker == WORKERS_MAX)
+        fatal("more than %d workers", WORKERS_MAX);
+    r->workers[r->n_workers++] = box;
     for (struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
         if (ref->directory != NULL)
-            registry_send(r, r->n_workers - 1, REGISTRY_MAIL_DIRECTORY, ref->key_text,
-                          ref->directory, REFUSAL_NONE);
+            reference_wait(ref, worker); /* is answered at once */
     }
 }
 
-/* ---------------------------------------------------------------- eviction */
-
-static void on_touch(struct registry *r, struct post *p)
+static void on_touch(struct registry *r, struct str keys)
 {
-    struct str rest = p->text;
-    char key[REFKEY_TEXT_MAX + 1];
+    while (keys.n != 0) {
+        struct reference *ref = cache_find(r, str_cut(keys, '\n', &keys));
 
-    while (rest.n != 0) {
-        struct str one = str_cut(rest, '\n', &rest);
-        struct reference *ref = NULL;
-
-        snprintf(key, sizeof(key), STR_FMT, STR_ARG(one));
-        ref = find(r, key);
         if (ref == NULL)
             continue;
-        ref->last_used_ms = clock_ms();
-        ref->last_used_wall_ms = wall_ms();
+        ref->evict_busy = true;
+        reference_touch(ref);
     }
 }
 
-static void ask_to_evict(struct registry *r, struct reference *ref)
+static void on_report(struct registry *r, const struct post *p)
 {
-    ref->evict_waiting = r->n_workers;
-    ref->evict_busy = false;
-    ref->evict_asked_ms = clock_ms();
-    for (unsigned i = 0; i < r->n_workers; i++)
-        registry_send(r, i, REGISTRY_MAIL_EVICT, ref->key_text, NULL, REFUSAL_NONE);
-}
+    struct registry_mail *m = new_mail(REGISTRY_MAIL_REPORT);
 
-static void on_evict_answer(struct registry *r, struct post *p)
-{
-    char key[REFKEY_TEXT_MAX + 1];
-    struct reference *ref = NULL;
-
-    snprintf(key, sizeof(key), STR_FMT, STR_ARG(p->text));
-    ref = find(r, key);
-    if (ref == NULL || ref->evict_waiting == 0)
-        return;
-    ref->evict_busy = ref->evict_busy || !p->flag;
-    if (--ref->evict_waiting != 0)
-        return;
-    if (ref->evict_busy || ref->pinned) {
-        ref->last_used_ms = clock_ms();
-        return;
-    }
-    counter_add(&r->numbers.evictions, 1);
-    reference_free(ref, true);
-    registry_mark_dirty(r);
-}
-
-static struct reference *least_recently_used(struct registry *r, uint64_t before_ms)
-{
-    struct reference *best = NULL;
-
-    for (struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
-        if (ref->pinned || !ref->watched || ref->evict_waiting != 0 ||
-            ref->last_used_ms >= before_ms || clock_ms() - ref->evict_asked_ms < EVICT_PATIENCE_MS)
-            continue;
-        if (best == NULL || ref->last_used_ms < best->last_used_ms)
-            best = ref;
-    }
-    return best;
-}
-
-/* A tenth of the room is kept free, so that a new name seldom has to be refused. */
-static void evict(struct registry *r, uint64_t now)
-{
-    size_t high = r->opts.max_references - r->opts.max_references / 10;
-    uint64_t idle_before = now > r->opts.reference_idle_ms ? now - r->opts.reference_idle_ms : 0;
-
-    if (now - r->last_evict_ms < 100)
-        return;
-    r->last_evict_ms = now;
-    for (int i = 0; i < EVICTIONS_PER_TICK; i++) {
-        bool full = r->n_references >= high;
-        struct reference *ref = least_recently_used(r, full ? now : idle_before);
-
-        if (ref == NULL)
-            return;
-        ask_to_evict(r, ref);
-    }
-}
-
-/* ---------------------------------------------------------------- the thread */
-
-static void on_report(struct registry *r, struct post *p)
-{
-    struct registry_mail *m = xcalloc(1, sizeof(*m));
-
-    m->kind = REGISTRY_MAIL_REPORT;
     m->cookie = p->cookie;
     buf_init(&m->report, (size_t)256 * 1024 * 1024);
-    if (p->report == REGISTRY_REPORT_REFERENCES)
-        report_references_json(r, &m->report);
-    else
-        report_registries_json(r, &m->report);
+    switch (p->report) {
+    case REGISTRY_REPORT_REFERENCES:
+        registry_print_references(r, &m->report);
+        break;
+    case REGISTRY_REPORT_REGISTRIES:
+        registry_print_registries(r, &m->report);
+        break;
+    }
     mailbox_push(p->box, &m->mail);
-}
-
-static void on_refresh(struct registry *r, struct post *p)
-{
-    char key[REFKEY_TEXT_MAX + 1];
-    struct reference *ref = NULL;
-
-    snprintf(key, sizeof(key), STR_FMT, STR_ARG(p->text));
-    ref = find(r, key);
-    if (ref != NULL && ref->source != NULL)
-        ref->source->kind->refresh(ref->source->impl, ref);
-}
-
-static void free_post(struct post *p)
-{
-    arena_free(&p->arena);
-    free(p);
-}
-
-void registry_free_post(struct registry_post *p)
-{
-    free_post(container_of(p, struct post, head));
 }
 
 static void on_post(struct registry *r, struct post *p)
 {
+    unsigned worker = worker_index(r, p->box);
+    struct reference *ref = cache_find(r, p->text);
+
     switch (p->kind) {
     case POST_ADD_WORKER:
-        on_add_worker(r, p);
+        on_add_worker(r, p->box);
         break;
     case POST_CONFIGURE:
-        on_configure(r, p);
+        cache_configure(r, p->services, p->n_services);
         break;
     case POST_WANT:
-        on_want(r, p);
+        if (worker < r->n_workers)
+            cache_want(r, &p->key, p->source, worker);
         break;
     case POST_TOUCH:
-        on_touch(r, p);
+        on_touch(r, p->text);
         break;
     case POST_EVICT_ANSWER:
-        on_evict_answer(r, p);
+        if (worker < r->n_workers && ref != NULL)
+            cache_evict_answer(r, ref, worker, p->flag);
         break;
     case POST_REFRESH:
-        on_refresh(r, p);
+        if (ref != NULL)
+            ref->source->kind->refresh(ref->source->impl, ref);
         break;
     case POST_REPORT:
         on_report(r, p);
         break;
     case POST_STOP:
         r->stopping = true;
-        ev_break(r->loop, EVBREAK_ALL);
         break;
     }
-    free_post(p);
 }
 
-static void take_mail(struct registry *r)
+static void run_post(struct registry_post *head)
+{
+    struct post *p = container_of(head, struct post, head);
+
+    if (!p->to->stopping)
+        on_post(p->to, p);
+    arena_free(&p->arena);
+    free(p);
+}
+
+/* ---------------------------------------------------------------- the thread's turns */
+
+static void update_numbers(struct registry *r)
+{
+    struct numbers *n = &r->numbers;
+    uint64_t connected = 0;
+    uint64_t waiting = r->configured ? r->n_waiting : 1; /* 1: the services are not known yet */
+    uint64_t status = 0;
+
+    for (size_t i = 0; i < r->n_sources; i++)
+        connected += r->sources[i].connected ? 1U : 0U;
+    counter_set(&n->connected, connected);
+    counter_set(&n->disconnected, r->n_sources - connected);
+    counter_set(&n->waiting, waiting);
+    status = connected << 2 | (waiting != 0 ? 2U : 0U) | counter_get(&n->writable);
+    if (r->opts.control != NULL && status != r->status)
+        mailbox_push(r->opts.control, &new_mail(REGISTRY_MAIL_STATUS)->mail);
+    r->status = status;
+}
+
+void registry_take_mail(struct registry *r)
 {
     struct mail *m = mailbox_take(&r->box);
 
     while (m != NULL) {
         struct mail *next = m->next;
-        struct registry_post *head = container_of(m, struct registry_post, mail);
+        struct registry_post *p = container_of(m, struct registry_post, mail);
 
-        if (head->run != NULL)
-            head->run(head); /* of a kind: it frees itself */
-        else
-            on_post(r, container_of(head, struct post, head));
+        p->run(p);
         m = next;
     }
+    update_numbers(r);
+}
+
+static void tick_references(struct registry *r, uint64_t now)
+{
+    struct list todo;
+    struct list *l = NULL;
+
+    /* taken out first: ticking one may free others */
+    list_init(&todo);
+    while ((l = list_take(&r->timed)) != NULL)
+        list_add(&todo, l);
+    while ((l = list_take(&todo)) != NULL)
+        reference_tick(container_of(l, struct reference, timed), now);
+}
+
+static void every_second(struct registry *r, uint64_t now)
+{
+    if (now - r->last_second_ms < 1000)
+        return;
+    r->last_second_ms = now;
+    cache_second(r, now);
+    if (now - r->last_resolve_ms < RESOLVE_AGAIN_MS)
+        return;
+    r->last_resolve_ms = now;
+    for (struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next)
+        reference_resolve_again(ref);
+}
+
+static bool wants_to_save(const struct registry *r, uint64_t now)
+{
+    return r->dirty_since_ms != 0 && now - r->dirty_since_ms >= SAVE_AFTER_MS &&
+           now >= r->save_not_before_ms;
+}
+
+static void set_pace(struct registry *r, bool hurried)
+{
+    double s = (hurried ? TICK_MS : IDLE_TICK_MS) / 1000.;
+
+    if (r->hurried == hurried && ev_is_active(&r->tick))
+        return;
+    r->hurried = hurried;
+    ev_timer_stop(r->loop, &r->tick);
+    ev_timer_set(&r->tick, s, s);
+    ev_timer_start(r->loop, &r->tick);
+}
+
+void registry_tick(struct registry *r)
+{
+    uint64_t now = clock_ms();
+    bool more = false;
+
+    for (size_t i = 0; i < r->n_sources; i++)
+        more = r->sources[i].kind->tick(r->sources[i].impl, now) || more;
+    tick_references(r, now);
+    every_second(r, now);
+    if (wants_to_save(r, now))
+        snapshot_save(r);
+    update_numbers(r);
+    set_pace(r, more);
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *a, int events)
 {
-    take_mail(container_of(a, struct registry, wake));
-}
+    struct registry *r = container_of(a, struct registry, wake);
 
-static void update_numbers(struct registry *r)
-{
-    uint64_t connected = 0;
-    uint64_t waiting = 0;
-
-    for (size_t i = 0; i < r->n_sources; i++)
-        connected += r->sources[i].connected ? 1U : 0U;
-    for (const struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next)
-        waiting += ref->pinned && ref->directory == NULL ? 1U : 0U;
-    counter_set(&r->numbers.connected, connected);
-    counter_set(&r->numbers.disconnected, r->n_sources - connected);
-    counter_set(&r->numbers.waiting, waiting);
-}
-
-/* Names of fixed providers change too; those of a registry are resolved with each list. */
-static void resolve_again(struct registry *r, uint64_t now)
-{
-    if (now - r->last_resolve_ms < RESOLVE_AGAIN_MS)
-        return;
-    r->last_resolve_ms = now;
-    for (struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
-        if (ref->source == NULL)
-            reference_use_fixed(ref);
-    }
+    registry_take_mail(r);
+    set_pace(r, true); /* mail mostly leaves something to do; the next tick knows */
+    if (r->stopping)
+        ev_break(loop, EVBREAK_ALL);
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *t, int events)
 {
-    struct registry *r = container_of(t, struct registry, tick);
-    uint64_t now = clock_ms();
-    struct reference *ref = NULL;
-    struct reference *next = NULL;
-
-    for (size_t i = 0; i < r->n_sources; i++)
-        r->sources[i].kind->tick(r->sources[i].impl);
-    HASH_ITER(hh, r->by_key, ref, next)
-    {
-        reference_tick(ref, now);
-    }
-    expire_negatives(r, now);
-    evict(r, now);
-    resolve_again(r, now);
-    if (r->dirty_since_ms != 0 && now - r->dirty_since_ms >= SAVE_AFTER_MS)
-        snapshot_save(r);
-    update_numbers(r);
-}
-
-static void free_all(struct registry *r)
-{
-    struct reference *ref = NULL;
-    struct reference *next = NULL;
-
-    HASH_ITER(hh, r->by_key, ref, next)
-    {
-        reference_free(ref, false);
-    }
-    for (size_t i = 0; i < r->n_sources; i++)
-        r->sources[i].kind->close(r->sources[i].impl);
-    take_mail(r); /* what came meanwhile is freed */
-    while (r->negatives != NULL) {
-        struct negative *n = r->negatives;
-
-        HASH_DEL(r->negatives, n);
-        free(n);
-    }
-    snapshot_free(r);
+    registry_tick(container_of(t, struct registry, tick));
 }
 
 static void *thread_main(void *arg)
@@ -552,7 +306,11 @@ static void *thread_main(void *arg)
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     ev_run(r->loop, 0);
     snapshot_save(r);
-    free_all(r);
+    cache_free(r);
+    for (size_t i = 0; i < r->n_sources; i++) {
+        r->sources[i].kind->close(r->sources[i].impl);
+        r->sources[i].impl = NULL;
+    }
     return NULL;
 }
 
@@ -572,57 +330,92 @@ static const char *keep(struct registry *r, const char *text)
 
 static void copy_opts(struct registry *r, const struct registry_opts *o)
 {
-    struct url_param *params = arena_alloc(&r->arena,
-                                           (o->n_consumer_parameters + 1) * sizeof(*params));
+    size_t n = o->n_consumer_parameters;
+    struct url_param *params = arena_alloc(&r->arena, (n + 1) * sizeof(*params));
 
     r->opts = *o;
+    r->opts.registries = NULL; /* each source has its own copy */
     r->opts.state_dir = keep(r, o->state_dir);
     r->opts.application = keep(r, o->application);
     r->opts.consumer_address = keep(r, o->consumer_address);
     r->opts.consumer_instance = keep(r, o->consumer_instance);
-    for (size_t i = 0; i < o->n_consumer_parameters; i++) {
+    for (size_t i = 0; i < n; i++) {
         params[i].key = arena_str(&r->arena, o->consumer_parameters[i].key);
         params[i].value = arena_str(&r->arena, o->consumer_parameters[i].value);
     }
     r->opts.consumer_parameters = params;
 }
 
+static void copy_conf(struct source *s, const struct registry_conf *c)
+{
+    struct registry *r = s->home;
+    size_t n = c->n_provider_networks;
+    struct network *nets = arena_alloc(&r->arena, (n + 1) * sizeof(*nets));
+
+    s->conf = *c;
+    s->conf.name = keep(r, c->name);
+    s->conf.address = keep(r, c->address);
+    s->conf.root = keep(r, c->root);
+    if (n != 0)
+        memcpy(nets, c->provider_networks, n * sizeof(*nets));
+    s->conf.provider_networks = nets;
+    s->changed_ms = clock_ms();
+    s->known.name = str_from(s->conf.name);
+}
+
+static bool open_source(struct source *s, struct err *e)
+{
+    s->kind = registry_kind_find(str_from(s->conf.address));
+    if (s->kind == NULL) {
+        err_set(e, "registry %s: \"%s\" is no registry address", s->conf.name, s->conf.address);
+        return false;
+    }
+    s->impl = s->kind->open(s, e);
+    return s->impl != NULL;
+}
+
 static bool open_sources(struct registry *r, const struct registry_opts *o, struct err *e)
 {
+    r->fixed = (struct source){
+        .home = r, .kind = &registry_kind_static, .impl = &r->fixed, .connected = true};
     r->sources = arena_alloc(&r->arena, (o->n_registries + 1) * sizeof(*r->sources));
     for (size_t i = 0; i < o->n_registries; i++) {
-        struct source *s = &r->sources[i];
-        struct network *nets = arena_alloc(&r->arena, (o->registries[i].n_provider_networks + 1) *
-                                                          sizeof(*nets));
-
-        s->home = r;
-        s->conf = o->registries[i];
-        s->conf.name = keep(r, o->registries[i].name);
-        s->conf.address = keep(r, o->registries[i].address);
-        s->conf.root = keep(r, o->registries[i].root);
-        if (s->conf.n_provider_networks != 0)
-            memcpy(nets, s->conf.provider_networks, s->conf.n_provider_networks * sizeof(*nets));
-        s->conf.provider_networks = nets;
-        s->changed_ms = clock_ms();
-        s->kind = registry_kind_find(str_from(s->conf.address));
-        if (s->kind == NULL) {
-            err_set(e, "registry %s: \"%s\" is no registry address", s->conf.name, s->conf.address);
+        r->sources[i].home = r;
+        copy_conf(&r->sources[i], &o->registries[i]);
+    }
+    r->n_sources = o->n_registries;
+    snapshot_load(r);
+    for (size_t i = 0; i < r->n_sources; i++) {
+        if (!open_source(&r->sources[i], e))
             return false;
-        }
-        s->impl = s->kind->open(s, e);
-        if (s->impl == NULL)
-            return false;
-        r->n_sources++;
     }
     return true;
 }
 
-struct registry *registry_start(const struct registry_opts *opts, struct err *e)
+void registry_free(struct registry *r)
+{
+    cache_free(r);
+    for (size_t i = 0; i < r->n_sources; i++) {
+        if (r->sources[i].impl != NULL)
+            r->sources[i].kind->close(r->sources[i].impl);
+    }
+    r->stopping = true;
+    registry_take_mail(r); /* what is left is freed */
+    snapshot_free(r);
+    ev_loop_destroy(r->loop);
+    resolver_free(r->resolver);
+    arena_free(&r->arena);
+    free(r);
+}
+
+struct registry *registry_new(const struct registry_opts *opts, struct err *e)
 {
     struct registry *r = xcalloc(1, sizeof(*r));
-    int rc = 0;
 
     arena_init(&r->arena);
+    list_init(&r->lru);
+    list_init(&r->timed);
+    list_init(&r->room);
     copy_opts(r, opts);
     r->loop = ev_loop_new(EVFLAG_AUTO);
     if (r->loop == NULL)
@@ -630,58 +423,64 @@ struct registry *registry_start(const struct registry_opts *opts, struct err *e)
     mailbox_init(&r->box, wake);
     ev_async_init(&r->wake, on_wake);
     ev_async_start(r->loop, &r->wake);
-    ev_timer_init(&r->tick, on_tick, TICK_S_1000 / 1000., TICK_S_1000 / 1000.);
-    ev_timer_start(r->loop, &r->tick);
+    ev_init(&r->tick, on_tick);
+    set_pace(r, true);
     r->resolver = resolver_new(NULL);
-    r->last_resolve_ms = clock_ms();
+    r->last_resolve_ms = r->last_second_ms = clock_ms();
     if (!open_sources(r, opts, e)) {
-        /* nothing runs yet; the caller ends the process */
+        registry_free(r);
         return NULL;
     }
-    snapshot_load(r);
     update_numbers(r);
-    counter_set(&r->numbers.waiting, 1); /* until the services are known */
-    rc = pthread_create(&r->thread, NULL, thread_main, r);
-    if (rc != 0) {
-        err_set(e, "cannot start the registry thread: %s", strerror(rc));
-        return NULL;
-    }
     return r;
 }
 
-static struct post *new_post(enum post_kind kind)
+struct registry *registry_start(const struct registry_opts *opts, struct err *e)
+{
+    struct registry *r = registry_new(opts, e);
+    int rc = 0;
+
+    if (r == NULL)
+        return NULL;
+    rc = pthread_create(&r->thread, NULL, thread_main, r);
+    if (rc == 0)
+        return r;
+    err_set(e, "cannot start the registry thread: %s", strerror(rc));
+    registry_free(r);
+    return NULL;
+}
+
+static struct post *new_post(struct registry *r, enum post_kind kind)
 {
     struct post *p = xcalloc(1, sizeof(*p));
 
+    p->head.run = run_post;
+    p->to = r;
     p->kind = kind;
     arena_init(&p->arena);
     return p;
 }
 
-static void post(struct registry *r, struct post *p)
+static void post(struct post *p)
 {
-    mailbox_push(&r->box, &p->head.mail);
+    mailbox_push(&p->to->box, &p->head.mail);
 }
 
 void registry_stop(struct registry *r)
 {
-    post(r, new_post(POST_STOP));
+    post(new_post(r, POST_STOP));
     pthread_join(r->thread, NULL);
-    take_mail(r);
-    ev_loop_destroy(r->loop);
-    resolver_free(r->resolver);
-    arena_free(&r->arena);
-    free(r);
+    registry_free(r);
 }
 
 /* ---------------------------------------------------------------- from other threads */
 
 void registry_add_worker(struct registry *r, struct mailbox *box)
 {
-    struct post *p = new_post(POST_ADD_WORKER);
+    struct post *p = new_post(r, POST_ADD_WORKER);
 
     p->box = box;
-    post(r, p);
+    post(p);
 }
 
 static void copy_key(struct post *p, const struct refkey *k, struct refkey *to)
@@ -691,9 +490,14 @@ static void copy_key(struct post *p, const struct refkey *k, struct refkey *to)
     to->group = arena_str(&p->arena, k->group);
 }
 
+static const char *copy_name(struct post *p, const char *name)
+{
+    return name != NULL ? arena_cstr(&p->arena, str_from(name)) : NULL;
+}
+
 void registry_configure(struct registry *r, const struct wanted_service *services, size_t n)
 {
-    struct post *p = new_post(POST_CONFIGURE);
+    struct post *p = new_post(r, POST_CONFIGURE);
 
     p->services = arena_alloc(&p->arena, (n + 1) * sizeof(*p->services));
     p->n_services = n;
@@ -702,62 +506,61 @@ void registry_configure(struct registry *r, const struct wanted_service *service
         struct str *urls = arena_alloc(&p->arena, (services[i].n_urls + 1) * sizeof(*urls));
 
         copy_key(p, &services[i].key, &w->key);
-        w->registry = services[i].registry != NULL
-                          ? arena_cstr(&p->arena, str_from(services[i].registry))
-                          : NULL;
+        w->registry = copy_name(p, services[i].registry);
         for (size_t j = 0; j < services[i].n_urls; j++)
             urls[j] = arena_str(&p->arena, services[i].urls[j]);
         w->urls = urls;
         w->n_urls = services[i].n_urls;
     }
-    post(r, p);
+    post(p);
 }
 
 void registry_want(struct registry *r, const struct refkey *k, const char *registry,
                    struct mailbox *box)
 {
-    struct post *p = new_post(POST_WANT);
+    struct post *p = new_post(r, POST_WANT);
 
     copy_key(p, k, &p->key);
-    p->source = registry != NULL ? arena_cstr(&p->arena, str_from(registry)) : NULL;
+    p->source = copy_name(p, registry);
     p->box = box;
-    post(r, p);
+    post(p);
 }
 
 void registry_touch(struct registry *r, struct mailbox *box, struct str keys)
 {
-    struct post *p = new_post(POST_TOUCH);
+    struct post *p = new_post(r, POST_TOUCH);
 
     p->text = arena_str(&p->arena, keys);
-    post(r, p);
+    post(p);
 }
 
 void registry_evict_answer(struct registry *r, struct mailbox *box, struct str key_text, bool idle)
 {
-    struct post *p = new_post(POST_EVICT_ANSWER);
+    struct post *p = new_post(r, POST_EVICT_ANSWER);
 
+    p->box = box;
     p->text = arena_str(&p->arena, key_text);
     p->flag = idle;
-    post(r, p);
+    post(p);
 }
 
 void registry_refresh(struct registry *r, struct str key_text)
 {
-    struct post *p = new_post(POST_REFRESH);
+    struct post *p = new_post(r, POST_REFRESH);
 
     p->text = arena_str(&p->arena, key_text);
-    post(r, p);
+    post(p);
 }
 
 void registry_report(struct registry *r, enum registry_report_kind kind, struct mailbox *box,
                      void *cookie)
 {
-    struct post *p = new_post(POST_REPORT);
+    struct post *p = new_post(r, POST_REPORT);
 
     p->report = kind;
     p->box = box;
     p->cookie = cookie;
-    post(r, p);
+    post(p);
 }
 
 void registry_numbers(const struct registry *r, struct registry_numbers *out)

@@ -47,6 +47,7 @@ struct registry_opts {
     size_t n_consumer_parameters;
     size_t max_references;      /* limits.references */
     uint32_t reference_idle_ms; /* limits.reference_idle */
+    size_t watch_bytes;         /* of watched paths per session; 0 = what a server takes for sure */
     struct mailbox *control;    /* gets REGISTRY_MAIL_STATUS; may be NULL */
 };
 

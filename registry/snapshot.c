@@ -1,5 +1,5 @@
 /*
- * The saved lists in memory: read at start, written a second after a change and at the end.
+ * The saved lists in memory: read at start, written soon after a change and at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,32 +9,57 @@
 #include "base/log.h"
 #include "registry/core.h"
 
+enum { REST_FACTOR = 10 }; /* a save that took a second is followed by ten without one */
+
+static struct source *source_named(struct registry *r, struct str name)
+{
+    for (size_t i = 0; i < r->n_sources; i++) {
+        if (str_is(name, r->sources[i].conf.name))
+            return &r->sources[i];
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- reading */
+
 static void on_registry(void *ctx, const struct store_registry *s)
 {
-    /* a kind that wants the largest zxid back asks for it here; ZooKeeper tells a wiped tree by czxid */
-    log_debug("registry", "saved lists of registry " STR_FMT, STR_ARG(s->name));
+    struct source *source = source_named(ctx, s->name);
+
+    if (source == NULL)
+        return;
+    source->known.max_zxid = s->max_zxid;
+    source->known.root_czxid = s->root_czxid;
 }
 
 static void on_entry(void *ctx, const struct store_entry *s)
 {
     struct registry *r = ctx;
+    struct source *source = source_named(r, s->registry);
     struct snapshot_entry *e = NULL;
+    struct snapshot_entry *same = NULL;
     struct buf key;
 
+    if (source == NULL)
+        return; /* configured no more */
     buf_init(&key, REFKEY_TEXT_MAX + 1);
     refkey_print(&s->key, &key);
     buf_add_u8(&key, '\0');
-    e = xcalloc(1, sizeof(*e) + key.len);
-    memcpy(e->key, key.data, key.len);
+    HASH_FIND_STR(r->snapshot, (const char *)key.data, same);
+    if (same == NULL) {
+        e = xcalloc(1, sizeof(*e) + key.len);
+        memcpy(e->key, key.data, key.len);
+        arena_init(&e->arena);
+        e->registry = source->conf.name;
+        e->urls = arena_alloc(&e->arena, (s->n_urls + 1) * sizeof(struct str));
+        for (size_t i = 0; i < s->n_urls; i++)
+            e->urls[i] = arena_str(&e->arena, s->urls[i]);
+        e->n = s->n_urls;
+        e->czxid = s->czxid;
+        e->saved_wall_ms = s->saved_wall_ms;
+        HASH_ADD_STR(r->snapshot, key, e);
+    }
     buf_free(&key);
-    arena_init(&e->arena);
-    e->urls = arena_alloc(&e->arena, (s->n_urls + 1) * sizeof(struct str));
-    for (size_t i = 0; i < s->n_urls; i++)
-        e->urls[i] = arena_str(&e->arena, s->urls[i]);
-    e->n = s->n_urls;
-    e->czxid = s->czxid;
-    e->saved_wall_ms = s->saved_wall_ms;
-    HASH_ADD_STR(r->snapshot, key, e);
 }
 
 static bool is_on(const struct registry *r)
@@ -52,7 +77,7 @@ void snapshot_load(struct registry *r)
         return;
     switch (store_load(r->opts.state_dir, &reader, &e)) {
     case STORE_OK:
-        log_info("registry", "%u saved lists read, %zu ignored", HASH_COUNT(r->snapshot),
+        log_info("registry", "%u saved lists read, %zu could not be read", HASH_COUNT(r->snapshot),
                  reader.n_ignored);
         break;
     case STORE_ABSENT:
@@ -62,14 +87,26 @@ void snapshot_load(struct registry *r)
         log_warn("registry", "the saved lists are ignored: %s", e.text);
         break;
     }
-    if (!store_writable(r->opts.state_dir, &e)) {
-        log_warn(
-            "registry",
-            "provider lists cannot be saved, a start with the registry down will know none: %s",
-            e.text);
-        counter_set(&r->numbers.writable, 0);
-        r->unwritable_told = true;
-    }
+    if (store_writable(r->opts.state_dir, &e))
+        return;
+    log_warn("registry",
+             "provider lists cannot be saved, so a start with the registry down will know none: %s",
+             e.text);
+    counter_set(&r->numbers.writable, 0);
+    r->unwritable_told = true;
+}
+
+const struct snapshot_entry *snapshot_find(const struct registry *r, const struct source *s,
+                                           const char *key)
+{
+    struct snapshot_entry *e = NULL;
+    uint64_t now = wall_ms();
+    uint64_t max_ms = s->conf.snapshot_max_age_ms;
+
+    HASH_FIND_STR(r->snapshot, key, e);
+    if (e == NULL || s->kind->fixed || e->registry != s->conf.name)
+        return NULL;
+    return max_ms != 0 && now > e->saved_wall_ms && now - e->saved_wall_ms > max_ms ? NULL : e;
 }
 
 void snapshot_free(struct registry *r)
@@ -85,46 +122,51 @@ void snapshot_free(struct registry *r)
     }
 }
 
-static void put_reference(struct store_writer *w, const struct reference *ref)
+/* ---------------------------------------------------------------- writing */
+
+static bool is_worth_saving(const struct provider *p)
+{
+    return p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS;
+}
+
+static bool put_reference(struct store_writer *w, const struct reference *ref)
 {
     const struct directory *d = ref->directory;
     struct arena a;
-    struct str *urls = NULL;
-    size_t n = 0;
     struct buf text;
-
-    if (ref->source == NULL || d == NULL || d->n == 0)
-        return;
-    arena_init(&a);
-    buf_init(&text, 65536);
-    urls = arena_alloc(&a, (d->n + 1) * sizeof(*urls));
-    for (size_t i = 0; i < d->n; i++) {
-        if (d->providers[i].unusable != USABLE && d->providers[i].unusable != UNUSABLE_ADDRESS)
-            continue;
-        buf_truncate(&text, 0);
-        provider_print(&d->providers[i], &text);
-        urls[n++] = arena_str(&a, buf_str(&text));
-    }
-    const struct store_entry e = {
+    struct store_entry e = {
         .registry = str_from(ref->source->conf.name),
         .key = ref->key,
         .czxid = ref->czxid,
         .saved_wall_ms = wall_ms(),
-        .urls = urls,
-        .n_urls = n,
     };
+    struct str *urls = NULL;
+    bool ok = true;
 
-    if (n != 0 && !store_put_entry(w, &e))
-        log_warn("registry", "the list of %s does not fit into the saved lists", ref->key_text);
+    arena_init(&a);
+    buf_init(&text, 65536);
+    urls = arena_alloc(&a, (d->n + 1) * sizeof(*urls));
+    for (size_t i = 0; i < d->n; i++) {
+        if (!is_worth_saving(&d->providers[i]))
+            continue;
+        buf_truncate(&text, 0);
+        provider_print(&d->providers[i], &text);
+        urls[e.n_urls++] = arena_str(&a, buf_str(&text));
+    }
+    e.urls = urls;
+    if (e.n_urls != 0)
+        ok = store_put_entry(w, &e);
     buf_free(&text);
     arena_free(&a);
+    return ok;
 }
 
-/* Entries that nobody has asked for since the start stay as they were: they may be wanted after the next. */
-static void put_unasked(struct registry *r, struct store_writer *w, const struct snapshot_entry *s)
+/* What nobody has asked for since the start stays as it was: it may be wanted after the next. */
+static bool put_unasked(const struct registry *r, struct store_writer *w,
+                        const struct snapshot_entry *s)
 {
     struct reference *ref = NULL;
-    struct store_entry e = {.registry = str_from(r->sources[0].conf.name),
+    struct store_entry e = {.registry = str_from(s->registry),
                             .czxid = s->czxid,
                             .saved_wall_ms = s->saved_wall_ms,
                             .urls = s->urls,
@@ -132,38 +174,51 @@ static void put_unasked(struct registry *r, struct store_writer *w, const struct
     struct err err;
 
     HASH_FIND_STR(r->by_key, s->key, ref);
-    if (ref != NULL || !refkey_parse(str_from(s->key), &e.key, &err))
-        return;
-    if (!store_put_entry(w, &e))
-        log_warn("registry", "the list of %s does not fit into the saved lists", s->key);
+    if (ref != NULL && (ref->had_list || ref->directory != NULL))
+        return true;
+    return !refkey_parse(str_from(s->key), &e.key, &err) || store_put_entry(w, &e);
+}
+
+static bool write_all(struct registry *r, struct err *e)
+{
+    struct store_writer *w = store_begin(r->opts.state_dir, e);
+    bool ok = true;
+
+    if (w == NULL)
+        return false;
+    for (size_t i = 0; i < r->n_sources; i++)
+        ok = store_put_registry(w, &r->sources[i].known) && ok;
+    for (const struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
+        if (ref->directory != NULL && !ref->source->kind->fixed)
+            ok = put_reference(w, ref) && ok;
+    }
+    for (const struct snapshot_entry *s = r->snapshot; s != NULL; s = s->hh.next)
+        ok = put_unasked(r, w, s) && ok;
+    if (!ok)
+        log_warn("registry", "not all provider lists fit into the file of saved lists");
+    return store_commit(w, e);
 }
 
 void snapshot_save(struct registry *r)
 {
     struct err e = {0};
-    struct store_writer *w = NULL;
-    bool ok = true;
+    uint64_t started = clock_ms();
+    bool ok = false;
 
     r->dirty_since_ms = 0;
     if (!is_on(r))
         return;
-    w = store_begin(r->opts.state_dir, &e);
-    for (size_t i = 0; w != NULL && i < r->n_sources; i++) {
-        const struct store_registry s = {.name = str_from(r->sources[i].conf.name)};
-
-        ok = store_put_registry(w, &s);
-    }
-    for (const struct reference *ref = r->by_key; w != NULL && ref != NULL; ref = ref->hh.next)
-        put_reference(w, ref);
-    for (const struct snapshot_entry *s = r->snapshot; w != NULL && s != NULL; s = s->hh.next)
-        put_unasked(r, w, s);
-    ok = w != NULL && store_commit(w, &e) && ok;
+    ok = write_all(r, &e);
+    r->save_not_before_ms = clock_ms() + (clock_ms() - started) * REST_FACTOR;
     counter_set(&r->numbers.writable, ok ? 1 : 0);
     if (ok) {
         counter_set(&r->numbers.saved_wall_ms, wall_ms());
         r->unwritable_told = false;
-    } else if (!r->unwritable_told) {
-        log_warn("registry", "provider lists cannot be saved: %s", e.text);
+    } else {
+        registry_mark_dirty(r); /* the disk may have room again */
+        r->save_not_before_ms = clock_ms() + 10000;
+        if (!r->unwritable_told)
+            log_warn("registry", "provider lists cannot be saved: %s", e.text);
         r->unwritable_told = true;
     }
 }

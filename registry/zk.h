@@ -1,101 +1,184 @@
 /*
  * ZooKeeper as a registry kind: what its files share.
  *
- *   kind_zookeeper.c          the handle: addresses, session, replacement
- *   kind_zookeeper_paths.c    reads and watches, one per interface
- *   kind_zookeeper_consumer.c our consumer nodes
+ *   kind_zookeeper.c            the row of the table; the client library's log
+ *   kind_zookeeper_session.c    handles: opening, losing, replacing, closing
+ *   kind_zookeeper_op.c         asynchronous calls and their answers
+ *   kind_zookeeper_hosts.c      server addresses, our own address
+ *   kind_zookeeper_paths.c      provider lists: reads and watches, one per interface
+ *   kind_zookeeper_consumer.c   our consumer nodes
  *
- * The client library runs two threads of its own.  Its callbacks copy what they got into the operation and
- * post it to the registry thread; nothing else happens there (docs/REGISTRY.md section 9).
+ * The client library runs two threads per handle.  Its callbacks copy what they got and post it to the
+ * registry thread; nothing else happens there.  Only asynchronous calls are used.  All structs belong to the
+ * registry thread; an operation is with the library until its answer comes as mail (docs/ROBUSTNESS.md
+ * section 3, docs/REGISTRY.md section 9).
  */
 #pragma once
 
 #include <zookeeper/zookeeper.h>
 
+#include "base/hash.h"
+#include "base/list.h"
 #include "registry/core.h"
 
-struct zk;
-
-/* One asynchronous call.  Owned by the registry thread but for the time in the library. */
-struct zk_op {
-    struct registry_post post; /* first member */
-    struct list link;          /* zk->ops */
-    struct zk *zk;
-    unsigned generation; /* of the handle: answers of an older one are dropped */
-    void (*done)(struct zk_op *op);
-    void *target; /* memory that the library uses while the call runs; freed with the operation */
-    char *key;    /* of a path or reference: looked up again, it may be gone */
-    int step;     /* of a consumer node */
-    int rc;
-    int64_t czxid;
-    int64_t owner;
-    int32_t version;
-    char **names; /* children, percent-decoded once by nobody: as they are */
-    size_t n_names;
+enum {
+    ZK_PORT = 2181,
+    ZK_HOSTS_MAX = 32,
+    /* All watches of a handle are set again in one packet; above 1 MiB the server cuts every connection. */
+    ZK_WATCH_BYTES = 700000,
+    ZK_DRAIN_MS = 2000, /* calls in flight are waited for so long before a handle is closed */
 };
 
-/* An interface under the root: one read, one watch, any number of references. */
-struct zk_path {
-    UT_hash_handle hh;
+/* One handle of the client library; the watcher's context. */
+struct zk_handle {
+    struct zk_session *session; /* this and the next are set before the library knows us */
+    unsigned generation;
+    zhandle_t *h;
+    struct list ops;
+    unsigned n_ops; /* in flight, or answered and still in the mailbox */
+    bool closed;
+    uint64_t close_by_ms;
+    struct list link; /* session->closing */
+};
+
+/* One session at a time and the interfaces it watches.  A registry has one; more when the watches do not fit
+ * into one. */
+struct zk_session {
     struct zk *zk;
-    struct list references; /* reference.kind_link */
-    char *path;             /* /dubbo/IFACE/providers */
-    bool in_flight;
-    bool dirty;      /* must be read */
-    bool had_answer; /* from this or an earlier session */
-    uint64_t last_read_ms;
-    uint64_t not_before_ms; /* pacing after a new session */
-    int64_t czxid;
-    size_t watch_bytes; /* what it adds to the watches of the handle */
-    char interface[];
+    struct list link;         /* zk->sessions */
+    struct zk_handle *handle; /* NULL: waits for retry_at_ms */
+    struct list closing;      /* handles on their way out */
+    unsigned generation;
+    bool connected;
+    bool ever_connected;
+    int64_t id;
+    uint32_t timeout_ms; /* as agreed with the server, before that as asked for */
+    char server[64];
+    uint64_t started_ms;      /* of the session */
+    uint64_t disconnected_ms; /* since when there is no connection */
+    uint64_t told_ms;         /* when that was logged last */
+    uint64_t retry_at_ms;
+    unsigned failures; /* handles in a row that gave no answer */
+    unsigned connects; /* since connects_since_ms, without an answer between */
+    uint64_t connects_since_ms;
+
+    struct list paths; /* zk_path.link */
+    struct list dirty; /* zk_path.dirty */
+    size_t watch_bytes;
+
+    struct list publish;  /* zk_ref.queue: nodes to be written */
+    struct list retry;    /* zk_ref.queue: failed ones */
+    struct list standing; /* zk_ref.queue: written ones, longest unchecked first */
+    uint64_t budget;      /* nodes that may be written now */
+    uint64_t budget_ms;
 };
 
 struct zk {
     struct source *source;
-    zhandle_t *handle;
-    unsigned generation;
-    struct list ops;
-    unsigned n_ops;
+    struct str hosts; /* HOST:PORT,… as configured, in home->arena */
+    struct list sessions;
     struct zk_path *paths; /* by interface */
-    struct str hosts;      /* HOST:PORT,… as configured, in home->arena */
-    bool connected;
-    bool ever_connected;
-    int64_t session;
-    uint64_t opened_ms;       /* of the handle */
-    uint64_t disconnected_ms; /* since when there is no connection */
-    uint64_t retry_at_ms;     /* no handle: try again then */
-    unsigned failures;        /* handles in a row that never connected */
-    unsigned connects;        /* in the last 10 s, without a good answer between */
-    uint64_t connects_since_ms;
-    int64_t root_czxid;
-    bool root_changed; /* the tree is another one than before */
-    char server[64];
-    char consumer_ip[64]; /* fixed at the first session */
+    char consumer_ip[64];  /* fixed at the first session */
+    bool new_tree;         /* the root was made anew since we know it */
 };
 
-struct zk_op *zk_op_new(struct zk *z, void (*done)(struct zk_op *op));
-void zk_op_sent(struct zk_op *op, int rc); /* rc of the zoo_a… call: not ZOK = it never left */
+/* An interface: one read, one watch, any number of references. */
+struct zk_path {
+    UT_hash_handle hh;
+    struct zk_session *session;
+    struct list link;  /* session->paths */
+    struct list dirty; /* session->dirty: must be read */
+    struct list refs;  /* zk_ref.link */
+    char *path;        /* ROOT/IFACE/providers */
+    size_t bytes;      /* of it in a packet of watches */
+    bool in_flight;
+    bool watch_set;
+    bool delivering; /* its references are being told: not to be freed */
+    uint64_t last_read_ms;
+    uint64_t not_before_ms;
+    unsigned failures;
+    int64_t pzxid; /* of the last list */
+    char interface[];
+};
+
+enum node_state { NODE_NONE, NODE_QUEUED, NODE_WRITING, NODE_STANDING, NODE_RETRY };
+
+/* What this kind keeps for a reference. */
+struct zk_ref {
+    struct reference *ref;
+    struct zk_path *path;
+    struct list link;  /* path->refs */
+    struct list queue; /* one of the session's three */
+    enum node_state node;
+    unsigned tries;
+    uint64_t due_ms; /* of a retry or a check */
+};
+
+/* ---- operations ---- */
+struct zk_op {
+    struct registry_post post; /* first member */
+    struct list link;          /* handle->ops */
+    struct zk_handle *handle;
+    bool answered; /* the mail is under way */
+    void (*done)(struct zk_session *s, struct zk_op *op);
+    int step;
+    bool watch;
+    char *key;    /* interface or reference: looked up again, it may be gone */
+    char *path;   /* the node */
+    void *memory; /* that the library uses meanwhile */
+    int rc;
+    struct Stat stat;
+    char **names; /* children */
+    size_t n_names;
+};
+/* `key` and `path` are copied.  The session must have a handle. */
+struct zk_op *zk_op_new(struct zk_session *s, const char *key, const char *path,
+                        void (*done)(struct zk_session *s, struct zk_op *op)) MUST_CHECK;
+/* With the result of the zoo_a… call: other than ZOK = it never left and is answered with that. */
+void zk_op_sent(struct zk_op *op, int rc);
+void zk_op_free(struct zk_op *op);
 void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *stat,
                    const void *data);
 void zk_on_stat(int rc, const struct Stat *stat, const void *data);
 void zk_on_string(int rc, const char *value, const void *data);
 void zk_on_void(int rc, const void *data);
-/* The one watcher of every watch. */
+/* The connection or the session went: says nothing about the node. */
+bool zk_is_lost(int rc);
+
+/* ---- sessions ---- */
+/* The one watcher of every watch; `ctx` is the zk_handle. */
 void zk_watcher(zhandle_t *h, int type, int state, const char *path, void *ctx);
+struct zk_session *zk_session_new(struct zk *z);
+/* An answer that shows a working connection. */
+void zk_session_works(struct zk_session *s);
+bool zk_session_tick(struct zk_session *s, uint64_t now_ms);
+/* Waits for the calls in flight, closes and frees all of them. */
+void zk_sessions_close(struct zk *z);
+static inline bool zk_can_send(const struct zk_session *s)
+{
+    return s->handle != NULL && s->connected;
+}
+void zk_on_log(const char *line);
+
+/* ---- hosts ---- */
+bool zk_parse_address(struct zk *z, struct err *e) MUST_CHECK;
+/* Numeric HOST:PORT list for the library, NUL-terminated; empty when nothing resolves. */
+void zk_resolve_hosts(const struct zk *z, struct buf *out);
+/* Once: the address that others see us under.  `server` as the library names it. */
+void zk_find_consumer_ip(struct zk *z, const char *server);
 
 /* ---- paths ---- */
-void zk_watch(void *kind, struct reference *r);
-void zk_unwatch(void *kind, struct reference *r);
-void zk_refresh(void *kind, struct reference *r);
-void zk_paths_tick(struct zk *z, uint64_t now_ms);
-void zk_paths_event(struct zk *z, const char *path);
-/* A new session: everything is read again, paced. */
-void zk_paths_read_again(struct zk *z);
-void zk_paths_lost(struct zk *z);
-void zk_paths_free(struct zk *z);
+void zk_watch(void *kind, struct reference *ref);
+void zk_unwatch(void *kind, struct reference *ref);
+void zk_refresh(void *kind, struct reference *ref);
+bool zk_paths_tick(struct zk_session *s, uint64_t now_ms);
+void zk_paths_event(struct zk_session *s, const char *path);
+/* The handle and its watches are gone: everything is read again, at the pace of the tick. */
+void zk_paths_lost(struct zk_session *s);
 
 /* ---- consumer nodes ---- */
-void zk_publish(void *kind, struct reference *r);
-void zk_unpublish(void *kind, struct reference *r);
-void zk_consumer_new_session(struct zk *z);
-void zk_consumer_tick(struct zk *z, uint64_t now_ms);
+void zk_publish(void *kind, struct reference *ref);
+void zk_unpublish(void *kind, struct reference *ref);
+bool zk_consumer_tick(struct zk_session *s, uint64_t now_ms);
+/* The session is over and its nodes with it. */
+void zk_consumer_lost(struct zk_session *s);

@@ -1,0 +1,161 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "registry/url.h"
+#include "registry/zk.h"
+
+bool zk_parse_address(struct zk *z, struct err *e)
+{
+    const struct source *s = z->source;
+    struct str backup = STR_NONE;
+    struct url u;
+    struct err why = {0};
+
+    if (!url_parse(str_from(s->conf.address), &u, &why)) {
+        err_set(e, "registry %s: %s", s->conf.name, why.text);
+        return false;
+    }
+    if (u.user.n != 0) {
+        err_set(e, "registry %s: a user in the address is not supported", s->conf.name);
+        return false;
+    }
+    backup = url_param(&u, STR("backup"));
+    z->hosts = arena_printf(&s->home->arena, STR_FMT "%s" STR_FMT, STR_ARG(u.authority),
+                            backup.n != 0 ? "," : "", STR_ARG(backup));
+    return true;
+}
+
+/* "host:port", "host", "[v6]:port" */
+static bool cut_port(struct str text, struct str *host, uint16_t *port)
+{
+    size_t colon = text.n;
+    uint64_t n = ZK_PORT;
+
+    while (colon > 0 && text.p[colon - 1] != ':' && text.p[colon - 1] != ']')
+        colon--;
+    *host = text;
+    if (colon > 0 && text.p[colon - 1] == ':') {
+        *host = str_sub(text, 0, colon - 1);
+        if (!str_to_u64(str_sub(text, colon, text.n), 65535, &n) || n == 0)
+            return false;
+    }
+    if (host->n > 2 && host->p[0] == '[' && host->p[host->n - 1] == ']')
+        *host = str_sub(*host, 1, host->n - 1);
+    *port = (uint16_t)n;
+    return host->n != 0;
+}
+
+static bool same_address(const union address *a, const union address *b)
+{
+    if (a->sa.sa_family != b->sa.sa_family)
+        return false;
+    if (a->sa.sa_family == AF_INET)
+        return a->v4.sin_port == b->v4.sin_port && a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    return a->v6.sin6_port == b->v6.sin6_port &&
+           memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
+}
+
+/* All that resolve, each once. */
+static size_t resolve_all(const struct zk *z, union address out[ZK_HOSTS_MAX])
+{
+    struct str rest = z->hosts;
+    size_t n = 0;
+
+    while (rest.n != 0 && n < ZK_HOSTS_MAX) {
+        struct str one = str_trim(str_cut(rest, ',', &rest));
+        struct str host = STR_NONE;
+        struct err e = {0};
+        uint16_t port = 0;
+        bool known = false;
+
+        if (one.n == 0)
+            continue;
+        if (!cut_port(one, &host, &port))
+            err_set(&e, "no host and port");
+        if (e.text[0] != '\0' || !resolve(z->source->home->resolver, host, port, &out[n], &e)) {
+            log_warn("registry", "registry %s: server " STR_FMT " is not used: %s",
+                     z->source->conf.name, STR_ARG(one), e.text);
+            continue;
+        }
+        for (size_t i = 0; i < n; i++)
+            known = known || same_address(&out[i], &out[n]);
+        n += known ? 0U : 1U;
+    }
+    return n;
+}
+
+static void add_address(const union address *a, struct buf *out)
+{
+    bool v6 = a->sa.sa_family == AF_INET6;
+
+    if (out->len != 0)
+        buf_add_u8(out, ',');
+    if (v6)
+        buf_add_u8(out, '[');
+    address_print(a, out);
+    buf_printf(out, "%s:%u", v6 ? "]" : "", (unsigned)ntohs(v6 ? a->v6.sin6_port : a->v4.sin_port));
+}
+
+void zk_resolve_hosts(const struct zk *z, struct buf *out)
+{
+    union address v[ZK_HOSTS_MAX];
+    size_t n = resolve_all(z, v);
+
+    for (size_t i = 0; i < n; i++)
+        add_address(&v[i], out);
+    /* The library steps through its list two at a time: with an even number of entries it tries only half of
+     * them and never pauses (ZOOKEEPER-2466; docs/ROBUSTNESS.md section 0.1). */
+    if (n != 0 && n % 2 == 0)
+        add_address(&v[0], out);
+    buf_add_u8(out, '\0');
+}
+
+/* The local address that the kernel would use towards the server: nothing is sent (decision R10). */
+static bool local_address(const char *server, union address *out)
+{
+    struct str host = STR_NONE;
+    uint16_t port = 0;
+    socklen_t len = sizeof(*out);
+    int fd = -1;
+    bool ok = false;
+
+    if (!cut_port(str_from(server), &host, &port) || !address_from_text(host, port, out))
+        return false;
+    fd = socket(out->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    ok = connect(fd, &out->sa,
+                 out->sa.sa_family == AF_INET6 ? (socklen_t)sizeof(out->v6)
+                                               : (socklen_t)sizeof(out->v4)) == 0 &&
+         getsockname(fd, &out->sa, &len) == 0;
+    close(fd);
+    return ok;
+}
+
+void zk_find_consumer_ip(struct zk *z, const char *server)
+{
+    const char *configured = z->source->home->opts.consumer_address;
+    union address a;
+    struct buf b;
+
+    if (z->consumer_ip[0] != '\0')
+        return;
+    if (configured != NULL && configured[0] != '\0' && strcmp(configured, "auto") != 0) {
+        snprintf(z->consumer_ip, sizeof(z->consumer_ip), "%s", configured);
+        return;
+    }
+    if (!local_address(server, &a)) {
+        log_warn("registry",
+                 "registry %s: no consumer nodes: our own address is not known; "
+                 "set consumer.address",
+                 z->source->conf.name);
+        return;
+    }
+    buf_init(&b, sizeof(z->consumer_ip) - 1);
+    address_print(&a, &b);
+    snprintf(z->consumer_ip, sizeof(z->consumer_ip), STR_FMT, STR_ARG(buf_str(&b)));
+    buf_free(&b);
+}

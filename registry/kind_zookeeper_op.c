@@ -1,0 +1,124 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fatal.h"
+#include "registry/zk.h"
+
+static char *copy(const char *text)
+{
+    char *c = text != NULL ? strdup(text) : NULL;
+
+    if (text != NULL && c == NULL)
+        fatal("out of memory");
+    return c;
+}
+
+void zk_op_free(struct zk_op *op)
+{
+    struct zk_handle *h = op->handle;
+
+    list_remove(&op->link);
+    for (size_t i = 0; i < op->n_names; i++)
+        free(op->names[i]);
+    free(op->names);
+    free(op->key);
+    free(op->path);
+    free(op->memory);
+    free(op);
+    if (--h->n_ops == 0 && h->closed)
+        free(h);
+}
+
+static void run_op(struct registry_post *p)
+{
+    struct zk_op *op = container_of(p, struct zk_op, post);
+    struct zk_session *s = op->handle->session;
+
+    /* answers of a handle that was given up are of no interest: everything is read again */
+    if (op->handle == s->handle) {
+        if (!zk_is_lost(op->rc))
+            zk_session_works(s);
+        op->done(s, op);
+    }
+    zk_op_free(op);
+}
+
+struct zk_op *zk_op_new(struct zk_session *s, const char *key, const char *path,
+                        void (*done)(struct zk_session *s, struct zk_op *op))
+{
+    struct zk_op *op = xcalloc(1, sizeof(*op));
+
+    ASSERT(s->handle != NULL);
+    op->post.run = run_op;
+    op->handle = s->handle;
+    op->done = done;
+    op->key = copy(key);
+    op->path = copy(path);
+    list_init(&op->link);
+    list_add(&s->handle->ops, &op->link);
+    s->handle->n_ops++;
+    return op;
+}
+
+/* In the library's thread, or in ours when the call could not be sent. */
+static void answer(struct zk_op *op, int rc)
+{
+    op->rc = rc;
+    op->answered = true;
+    mailbox_push(&op->handle->session->zk->source->home->box, &op->post.mail);
+}
+
+void zk_op_sent(struct zk_op *op, int rc)
+{
+    if (rc != ZOK)
+        answer(op, rc);
+}
+
+bool zk_is_lost(int rc)
+{
+    return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONEXPIRED ||
+           rc == ZINVALIDSTATE || rc == ZCLOSING || rc == ZSESSIONMOVED;
+}
+
+/* ---------------------------------------------------------------- in the library's thread */
+
+static struct zk_op *op_of(const void *data)
+{
+    return (struct zk_op *)(uintptr_t)data;
+}
+
+void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *stat, const void *data)
+{
+    struct zk_op *op = op_of(data);
+    size_t n = rc == ZOK && v != NULL && v->count > 0 ? (size_t)v->count : 0;
+
+    if (rc == ZOK && stat != NULL)
+        op->stat = *stat;
+    if (n > STORE_URLS_MAX) { /* such a change is not taken (docs/ROBUSTNESS.md section 3.1) */
+        answer(op, ZMARSHALLINGERROR);
+        return;
+    }
+    op->names = xcalloc(n + 1, sizeof(char *));
+    for (size_t i = 0; i < n; i++)
+        op->names[op->n_names++] = copy(v->data[i]);
+    answer(op, rc);
+}
+
+void zk_on_stat(int rc, const struct Stat *stat, const void *data)
+{
+    struct zk_op *op = op_of(data);
+
+    if (rc == ZOK && stat != NULL)
+        op->stat = *stat;
+    answer(op, rc);
+}
+
+void zk_on_string(int rc, const char *value, const void *data)
+{
+    answer(op_of(data), rc);
+}
+
+void zk_on_void(int rc, const void *data)
+{
+    answer(op_of(data), rc);
+}

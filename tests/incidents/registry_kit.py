@@ -1,0 +1,489 @@
+"""What the tests of the registry thread share: a real ZooKeeper, a small client of its protocol that can do
+what no library lets one do (close somebody else's session), a relay that cuts, and the driver
+(tests/zk/registry_driver.c).
+
+Everything runs inside a private network namespace; run() takes care of that.
+"""
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.parse
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VARIANT = os.environ.get("VARIANT", "debug")
+DRIVER = os.environ.get("REGISTRY_DRIVER", os.path.join(TOP, "build", VARIANT, "registry-driver"))
+JARS = ["zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-nop", "netty-all", "netty-common", "netty-buffer",
+        "netty-handler", "netty-transport", "metrics-core", "commons-cli", "snappy-java", "log4j-1.2"]
+CLASSPATH = ":".join("/usr/share/java/%s.jar" % j for j in JARS)
+
+
+def wait_until(f, seconds, what):
+    """The first true value of f(), or an AssertionError that names `what`."""
+    end = time.monotonic() + seconds
+    while True:
+        v = f()
+        if v:
+            return v
+        if time.monotonic() > end:
+            raise AssertionError("not within %g s: %s" % (seconds, what))
+        time.sleep(0.02)
+
+
+# ---------------------------------------------------------------- server
+
+class ZooKeeper:
+    def __init__(self, port=2181, tick_ms=500, data=None):
+        self.port = port
+        self.dir = data or tempfile.mkdtemp(prefix="zk-")
+        self.own = data is None
+        self.proc = None
+        with open(os.path.join(self.dir, "zoo.cfg"), "w", encoding="ascii") as f:
+            f.write("tickTime=%d\ndataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\n"
+                    "admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+                    "minSessionTimeout=2000\nmaxSessionTimeout=60000\n" % (tick_ms, self.dir, port))
+
+    def start(self):
+        log = open(os.path.join(self.dir, "log"), "ab")
+        self.proc = subprocess.Popen(
+            ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", CLASSPATH,
+             "org.apache.zookeeper.server.ZooKeeperServerMain", os.path.join(self.dir, "zoo.cfg")],
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        log.close()
+        wait_until(lambda: "Zxid:" in self.word("srvr"), 20, "ZooKeeper answers on port %d" % self.port)
+        return self
+
+    def word(self, w):
+        out = b""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 2) as s:
+                s.sendall(w.encode())
+                while True:
+                    part = s.recv(65536)
+                    if not part:
+                        break
+                    out += part
+        except OSError:
+            pass
+        return out.decode()
+
+    def zxid(self):
+        for line in self.word("srvr").splitlines():
+            if line.startswith("Zxid:"):
+                return int(line.split()[1], 16)
+        raise AssertionError("no zxid")
+
+    def watches(self):
+        """Of all clients, on data and on children (wchp shows only the former)."""
+        for line in self.word("mntr").splitlines():
+            if line.startswith("zk_watch_count"):
+                return int(line.split()[1])
+        raise AssertionError("no watch count")
+
+    def stop(self, sig=signal.SIGKILL):
+        if self.proc is None:
+            return
+        self.proc.send_signal(signal.SIGCONT)
+        self.proc.send_signal(sig)
+        self.proc.wait()
+        self.proc = None
+
+    def pause(self):
+        self.proc.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.proc.send_signal(signal.SIGCONT)
+
+    def wipe(self):
+        shutil.rmtree(os.path.join(self.dir, "data"), ignore_errors=True)
+
+    def close(self):
+        self.stop()
+        if self.own:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+
+# ---------------------------------------------------------------- client
+
+OPEN_ACL = struct.pack(">ii", 1, 31) + struct.pack(">i", 5) + b"world" + struct.pack(">i", 6) + b"anyone"
+
+
+def text(s):
+    b = s.encode() if isinstance(s, str) else s
+    return struct.pack(">i", len(b)) + b
+
+
+class ZkError(Exception):
+    def __init__(self, code):
+        super().__init__("ZooKeeper error %d" % code)
+        self.code = code
+
+
+class Client:
+    """The blocking protocol client; with `session` (id, password) it joins that session."""
+
+    def __init__(self, port=2181, session=(0, b"\0" * 16), timeout_ms=30000):
+        self.sock = socket.create_connection(("127.0.0.1", port), 10)
+        self.sock.settimeout(10)
+        self.xid = 0
+        self._send(struct.pack(">iqiq", 0, 0, timeout_ms, session[0]) + text(session[1]))
+        a = self._receive()
+        self.timeout, self.id = struct.unpack(">iq", a[4:16])
+        n = struct.unpack(">i", a[16:20])[0]
+        self.password = a[20:20 + n]
+        if self.timeout == 0:
+            raise ZkError(-112)
+
+    def _send(self, b):
+        self.sock.sendall(struct.pack(">i", len(b)) + b)
+
+    def _exactly(self, n):
+        out = b""
+        while len(out) < n:
+            part = self.sock.recv(n - len(out))
+            if not part:
+                raise ConnectionError("ZooKeeper closed the connection")
+            out += part
+        return out
+
+    def _receive(self):
+        return self._exactly(struct.unpack(">i", self._exactly(4))[0])
+
+    def call(self, op, body=b""):
+        self.xid += 1
+        self._send(struct.pack(">ii", self.xid, op) + body)
+        while True:
+            a = self._receive()
+            xid, _, code = struct.unpack(">iqi", a[:16])
+            if xid != self.xid:
+                continue  # a watch event or a ping
+            if code != 0:
+                raise ZkError(code)
+            return a[16:]
+
+    def create(self, path, data=b"", ephemeral=False):
+        self.call(1, text(path) + text(data) + OPEN_ACL + struct.pack(">i", 1 if ephemeral else 0))
+
+    def ensure(self, path):
+        at = ""
+        for part in path.strip("/").split("/"):
+            at += "/" + part
+            try:
+                self.create(at)
+            except ZkError as e:
+                if e.code != -110:
+                    raise
+
+    def delete(self, path):
+        self.call(2, text(path) + struct.pack(">i", -1))
+
+    def delete_tree(self, path):
+        for c in self.children(path):
+            self.delete_tree(path + "/" + c)
+        self.delete(path)
+
+    def exists(self, path):
+        """{czxid, owner, …} or None"""
+        try:
+            a = self.call(3, text(path) + b"\0")
+        except ZkError as e:
+            if e.code == -101:
+                return None
+            raise
+        v = struct.unpack(">qqqqiiiqiiq", a[:68])
+        return {"czxid": v[0], "version": v[4], "owner": v[7], "pzxid": v[10]}
+
+    def children(self, path):
+        try:
+            a = self.call(8, text(path) + b"\0")
+        except ZkError as e:
+            if e.code == -101:
+                return []
+            raise
+        n = struct.unpack(">i", a[:4])[0]
+        out = []
+        at = 4
+        for _ in range(n):
+            m = struct.unpack(">i", a[at:at + 4])[0]
+            out.append(a[at + 4:at + 4 + m].decode())
+            at += 4 + m
+        return out
+
+    def close(self):
+        try:
+            self.call(-11)
+        except (OSError, ConnectionError, ZkError):
+            pass
+        self.sock.close()
+
+
+def provider_node(iface, port, host="127.0.0.1", **params):
+    params = {"application": "test", "dubbo": "2.0.2", "interface": iface, "methods": "a,b", **params}
+    url = "dubbo://%s:%d/%s?%s" % (host, port, iface, "&".join("%s=%s" % kv for kv in sorted(params.items())))
+    return urllib.parse.quote_plus(url, safe="*")
+
+
+class Providers:
+    """Provider nodes; ephemeral in the client's session."""
+
+    def __init__(self, client, iface, root="/dubbo"):
+        self.c = client
+        self.iface = iface
+        self.dir = "%s/%s/providers" % (root, iface)
+
+    def add(self, port, ephemeral=True, **params):
+        self.c.ensure(self.dir)
+        self.c.create(self.dir + "/" + provider_node(self.iface, port, **params), ephemeral=ephemeral)
+
+    def remove(self, port, **params):
+        self.c.delete(self.dir + "/" + provider_node(self.iface, port, **params))
+
+
+def consumers(client, iface, root="/dubbo"):
+    return client.children("%s/%s/consumers" % (root, iface))
+
+
+# ---------------------------------------------------------------- relay
+
+class Relay:
+    """Between the driver and a server; knows the sessions that were opened through it."""
+
+    def __init__(self, port, to):
+        self.port = port
+        self.to = to
+        self.sessions = []  # (id, password), newest last
+        self.pairs = []
+        self.lock = threading.Lock()
+        self.sock = None
+        self.accepted = 0
+        self.listen()
+
+    def listen(self):
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.bind(("127.0.0.1", self.port))
+        self.sock.listen(50)
+        threading.Thread(target=self._accept, args=(self.sock,), daemon=True).start()
+
+    def _accept(self, sock):
+        while True:
+            try:
+                a, _ = sock.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            try:
+                b = socket.create_connection(("127.0.0.1", self.to), 2)
+            except OSError:
+                a.close()
+                continue
+            with self.lock:
+                self.pairs.append((a, b))
+            threading.Thread(target=self._copy, args=(a, b, False), daemon=True).start()
+            threading.Thread(target=self._copy, args=(b, a, True), daemon=True).start()
+
+    def _copy(self, src, dst, first):
+        head = b""
+        try:
+            while True:
+                part = src.recv(65536)
+                if not part:
+                    break
+                if first:
+                    head += part
+                    if len(head) >= 4 + 16 + 4 + 16:
+                        timeout, sid = struct.unpack(">iq", head[8:20])
+                        n = struct.unpack(">i", head[20:24])[0]
+                        if timeout > 0:
+                            self.sessions.append((sid, head[24:24 + n]))
+                        first = False
+                dst.sendall(part)
+        except OSError:
+            pass
+        for s in (src, dst):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self):
+        """All connections end now."""
+        with self.lock:
+            pairs, self.pairs = self.pairs, []
+        for a, b in pairs:
+            for s in (a, b):
+                try:
+                    s.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                s.close()
+
+    def close(self):
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.sock.close()
+        self.cut()
+
+    def expire(self):
+        """Closes the newest session behind its owner's back."""
+        wait_until(lambda: self.sessions, 10, "a session through the relay")
+        c = Client(self.to, session=self.sessions[-1])
+        c.close()
+
+
+# ---------------------------------------------------------------- driver
+
+class Driver:
+    def __init__(self, *options, registry="zookeeper://127.0.0.1:2181", services=(), env=None):
+        args = [DRIVER] + (["--registry", registry] if registry else []) + [str(o) for o in options]
+        for s in services:
+            args += ["--service", s]
+        self.err = tempfile.TemporaryFile()
+        self.proc = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.err,
+                                     env=dict(os.environ, **(env or {})))
+        self.lines = queue.Queue()
+        self.directories = {}  # key -> last directory mail of worker 0
+        self.seen = []         # all mails
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.proc.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def next(self, seconds=10):
+        try:
+            m = self.lines.get(timeout=seconds)
+        except queue.Empty:
+            raise AssertionError("no mail within %g s; log:\n%s" % (seconds, self.log()[-3000:])) from None
+        if m is None:
+            raise AssertionError("the driver ended: %s\n%s" % (self.proc.wait(), self.log()[-6000:]))
+        self.seen.append(m)
+        if m["mail"] == "directory" and m["worker"] == 0:
+            self.directories[m["key"]] = m
+        return m
+
+    def wait(self, match, seconds=10, what="a mail"):
+        end = time.monotonic() + seconds
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise AssertionError("not within %g s: %s; last mails: %s\nlog:\n%s" % (
+                    seconds, what, json.dumps(self.seen[-5:]), self.log()[-3000:]))
+            try:
+                m = self.next(left)
+            except AssertionError:
+                if self.proc.poll() is not None:
+                    raise
+                continue
+            if match(m):
+                return m
+
+    def say(self, line):
+        self.proc.stdin.write(line.encode() + b"\n")
+        self.proc.stdin.flush()
+
+    def ask(self, line, mail, seconds=10):
+        self.say(line)
+        return self.wait(lambda m: m["mail"] == mail, seconds, "answer to " + line)
+
+    def numbers(self):
+        return self.ask("numbers", "numbers")
+
+    def references(self):
+        return self.ask("references", "report")["report"]
+
+    def reference(self, key):
+        for r in self.references()["references"]:
+            if r["key"] == key:
+                return r
+        return None
+
+    def registries(self):
+        return self.ask("registries", "report")["report"]
+
+    def sync(self):
+        self.ask("sync", "sync")
+
+    def wait_providers(self, key, providers, seconds=10, source=None):
+        def good(m):
+            return m["mail"] == "directory" and m["key"] == key and m["providers"] == providers and (
+                source is None or m["source"] == source)
+        d = self.directories.get(key)
+        if d is not None and good(d):
+            return d
+        return self.wait(good, seconds, "%s has %s" % (key, providers))
+
+    def wait_connected(self, seconds=10):
+        wait_until(lambda: self.numbers()["connected"] == 1, seconds, "the driver is connected")
+
+    def log(self):
+        self.err.seek(0)
+        return self.err.read().decode(errors="replace")
+
+    def kill(self):
+        self.proc.kill()
+        self.proc.wait()
+
+    def stop(self):
+        if self.proc.poll() is None:
+            try:
+                self.say("stop")
+                self.proc.stdin.close()
+            except OSError:
+                pass
+        try:
+            rc = self.proc.wait(15)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            raise AssertionError("the driver does not end\n" + self.log()[-3000:]) from None
+        assert rc == 0, "the driver ended with %s\n%s" % (rc, self.log()[-6000:])
+
+
+# ---------------------------------------------------------------- running
+
+def enter_namespace():
+    if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
+        return
+    script = 'hostname localhost; ip link set lo up; exec "$@"'
+    env = dict(os.environ, REGISTRY_KIT_INSIDE="1")
+    args = ["bash", "-c", script, "bash", sys.executable] + sys.argv
+    for unshare in (["unshare", "-n", "-u"], ["unshare", "-r", "-n", "-u"]):
+        if subprocess.run(unshare + ["true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            os.execvpe(unshare[0], unshare + args, env)
+    print("0 passed, 0 failed, 1 skipped")
+    print("no network namespace can be made here")
+    sys.exit(0)
+
+
+def run(tests):
+    """Runs the functions one after another; arguments choose by name."""
+    enter_namespace()
+    wanted = sys.argv[1:]
+    good = bad = 0
+    for t in tests:
+        if wanted and not any(w in t.__name__ for w in wanted):
+            continue
+        start = time.monotonic()
+        try:
+            t()
+            good += 1
+            print("ok      %-45s %5.1f s" % (t.__name__, time.monotonic() - start), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            bad += 1
+            print("FAIL    %s" % t.__name__)
+            traceback.print_exc(file=sys.stdout)
+            sys.stdout.flush()
+    print("%d passed, %d failed" % (good, bad))
+    sys.exit(1 if bad else 0)
