@@ -174,10 +174,12 @@ bool cache_admit(struct registry *r, struct reference *ref)
 static void decide(struct registry *r, struct reference *ref)
 {
     r->n_evicting--;
-    if (ref->evict_busy || ref->pinned)
+    if (ref->evict_busy || ref->pinned) {
+        ref->evict_asked_ms = clock_ms();
         reference_touch(ref);
-    else
+    } else {
         evict(r, ref);
+    }
     make_room(r);
 }
 
