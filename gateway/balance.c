@@ -44,7 +44,8 @@ static void look_at(struct found *f, struct endpoint *ep, const struct balance_c
         return;
     }
     if (!peer_usable(ep->peer, ep->provider->unlisted)) {
-        f->down = true;
+        /* an unlisted one without a connection is gone, not down */
+        f->down = f->down || !ep->provider->unlisted;
         return;
     }
     if (!was_tried(c, ep))

@@ -350,6 +350,7 @@ static bool named_arg(struct binder *b, const struct method *m, size_t i, bool b
     struct str name = m->params.v[i];
     struct str json = STR_NONE;
     struct str text = route_var(b->m, name);
+    const char *from = text.p != NULL ? "path" : body ? "body" : "query";
     bool bad = false;
 
     if (text.p == NULL && !body && !request_query(b->r, name, 0, b->a, &text, &bad) && bad)
@@ -358,7 +359,8 @@ static bool named_arg(struct binder *b, const struct method *m, size_t i, bool b
         json = quoted(b->a, text);
     else if (body && b->body.n != 0 && !json_member(b->body, name, &json))
         json = STR_NONE;
-    return add_arg(b, out, json.n != 0 ? json : STR("null"), type_at(m, i), name);
+    return add_arg(b, out, json.n != 0 ? json : STR("null"), type_at(m, i),
+                   arena_printf(b->a, "%s." STR_FMT, from, STR_ARG(name)));
 }
 
 static bool check_members(struct binder *b, const struct method *m)

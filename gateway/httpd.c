@@ -25,6 +25,8 @@ struct req {
     struct problem problem;
     struct bound bound;
     enum outcome outcome;
+    bool refused; /* the answer is known from the head */
+    bool options; /* it is a 204 with Allow */
     struct refkey key;
     struct str method;
     unsigned tries;
@@ -51,6 +53,7 @@ static struct req *req_new(struct httpd *h, struct exchange *x)
     r->call = NULL;
     r->out = NULL;
     r->outcome = OUTCOME_OK;
+    r->refused = r->options = false;
     r->tries = 0;
     r->provider_us = 0;
     r->provider[0] = r->id[0] = r->traceparent[0] = '\0';
@@ -111,17 +114,25 @@ static void answer_with_problem(struct req *r)
     send_answer(r);
 }
 
-/* Before the body was read: what follows on the connection is not ours to find. */
+/* Before the body was read: what follows on the connection is not ours to find.  Without a body the answer
+ * waits for the library's second call: given in the first one, it would close the connection. */
 static void refuse_head(struct req *r)
 {
-    if (r->x->verdict.has_body)
-        r->x->close = true;
+    if (!r->x->verdict.has_body) {
+        r->refused = true;
+        return;
+    }
+    r->x->close = true;
     answer_begin(&r->answer, r->x->request.id);
     answer_with_problem(r);
 }
 
 static void answer_allow(struct req *r)
 {
+    if (!r->x->verdict.has_body && !r->refused) {
+        r->refused = r->options = true;
+        return;
+    }
     answer_begin(&r->answer, r->x->request.id);
     answer_header(&r->answer, STR("Allow"), arena_str(&r->x->arena, str_from(r->problem.allow)));
     exchange_answer(r->x, 204, r->answer.headers + 1, r->answer.n_headers - 1, NULL);
@@ -410,12 +421,27 @@ static bool prepare(struct req *r, struct call *c)
                         &c->plan.timeout_explicit, &r->problem);
 }
 
+static void answer_refused(struct req *r)
+{
+    if (r->options) {
+        answer_allow(r);
+        return;
+    }
+    answer_begin(&r->answer, r->x->request.id);
+    answer_with_problem(r);
+}
+
 static void on_request(struct exchange *x)
 {
     struct req *r = x->user;
-    struct call *c = call_new(&r->home->calls);
+    struct call *c = NULL;
     struct ref *ref = NULL;
 
+    if (r->refused) {
+        answer_refused(r);
+        return;
+    }
+    c = call_new(&r->home->calls);
     c->start_us = x->start_us;
     answer_begin(&r->answer, x->request.id);
     plan_call(r, c, NULL);

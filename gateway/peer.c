@@ -77,20 +77,16 @@ static void free_peer(struct peer *p)
 
 void peers_free(struct peers *ps)
 {
-    struct peer *p = NULL;
-    struct peer *next = NULL;
+    while (ps->by_key != NULL) {
+        struct peer *p = ps->by_key;
 
-    HASH_ITER(hh, ps->by_key, p, next)
-    {
         ASSERT(p->users == 0);
-        while (p->n_conns > 0)
-            conn_close(p->conns[0]);
+        if (p->n_conns == 0)
+            free_peer(p);
+        else
+            conn_close(p->conns[0]); /* the last one takes the peer along */
     }
-    conn_flush_all(ps->w); /* frees them */
-    HASH_ITER(hh, ps->by_key, p, next)
-    {
-        free_peer(p);
-    }
+    conn_flush_all(ps->w); /* frees the connections */
     free(ps);
 }
 
@@ -132,10 +128,14 @@ void peer_put(struct peer *p)
 {
     ASSERT(p->users > 0);
 
-    if (--p->users > 0)
+    if (p->users > 1) {
+        p->users--;
         return;
+    }
+    /* The use is held over the loop: an idle connection closes inside conn_drain(). */
     for (unsigned i = p->n_conns; i > 0; i--)
         conn_drain(p->conns[i - 1]);
+    p->users = 0;
     if (p->n_conns == 0)
         free_peer(p);
 }
