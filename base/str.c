@@ -1,5 +1,7 @@
 #include "base/str.h"
 
+#include "base/fatal.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -119,6 +121,17 @@ bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out)
         return false;
     *out = negative ? (int64_t)(0 - v) : (int64_t)v;
     return *out >= lo && *out <= hi;
+}
+
+bool str_copy(struct str s, char *out, size_t cap)
+{
+    size_t n = s.n < cap ? s.n : cap - 1;
+
+    ASSERT(cap > 0);
+    if (n != 0)
+        memcpy(out, s.p, n);
+    out[n] = '\0';
+    return n == s.n;
 }
 
 bool str_glob(struct str pattern, struct str s)

@@ -53,6 +53,9 @@ bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out)
     __attribute__((nonnull(4))) MUST_CHECK;
 bool str_to_u64(struct str s, uint64_t hi, uint64_t *out) __attribute__((nonnull(3))) MUST_CHECK;
 
+/* Copies what fits into out[cap] and ends it with a 0; false when something did not fit. */
+bool str_copy(struct str s, char *out, size_t cap) __attribute__((nonnull(2)));
+
 /* '*' in `pattern` stands for any number of characters, also none. */
 bool str_glob(struct str pattern, struct str s);
 

@@ -100,7 +100,7 @@ static bool same_double(double a, double b)
 
 void number_add_double(struct buf *out, double v)
 {
-    char text[40];
+    char text[320]; /* what the compiler thinks %g can give */
 
     if (add_short(out, v))
         return;

@@ -169,7 +169,7 @@ static bool put_offset_time(struct args_state *s, const struct json_token *t, co
 /* The zone's name, or the offset written as Java's ZoneId has it. */
 static void put_zone_name(struct args_state *s, const struct date_fields *d)
 {
-    char text[16] = "Z";
+    char text[24] = "Z";
     int a = d->offset_s < 0 ? -d->offset_s : d->offset_s;
 
     if (d->zone.n != 0) {

@@ -54,7 +54,7 @@ static bool wanted(const struct ls_opts *o, struct str name)
 
 static const char *or_dash(struct str s, char *out, size_t cap)
 {
-    snprintf(out, cap, STR_FMT, STR_ARG(s.n != 0 ? s : STR("-")));
+    str_copy(s.n != 0 ? s : STR("-"), out, cap);
     return out;
 }
 

@@ -26,21 +26,27 @@ static bool host_list(const char *address, char *out, size_t cap)
     struct str rest = str_from(address);
     struct str query = STR_NONE;
     struct str host = STR_NONE;
-    int n = 0;
+    size_t n = 0;
 
     if (!str_starts(rest, STR("zookeeper://")))
         return false;
     host = str_cut(str_sub(rest, 12, rest.n), '?', &query);
     while (host.n != 0 && host.p[host.n - 1] == '/')
         host.n--;
-    n = snprintf(out, cap, STR_FMT, STR_ARG(host));
-    while (query.n != 0 && n > 0 && (size_t)n < cap) {
+    if (host.n == 0 || !str_copy(host, out, cap))
+        return false;
+    n = host.n;
+    while (query.n != 0) {
         struct str one = str_cut(query, '&', &query);
 
-        if (str_starts(one, STR("backup=")))
-            n += snprintf(out + n, cap - (size_t)n, "," STR_FMT, STR_ARG(str_sub(one, 7, one.n)));
+        if (!str_starts(one, STR("backup=")))
+            continue;
+        if (cap - n < 2 || !str_copy(str_sub(one, 7, one.n), out + n + 1, cap - n - 1))
+            return false;
+        out[n] = ',';
+        n += one.n - 6;
     }
-    return host.n != 0 && n > 0 && (size_t)n < cap;
+    return true;
 }
 
 static zhandle_t *connect_once(const char *address, struct err *e)
