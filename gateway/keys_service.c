@@ -452,7 +452,6 @@ void key_init_route(struct key_context *c, void *element, const struct yaml_node
 static const struct key keys_args[] = {
     {.name = "from",
      ROW_TEXT(struct route_arg, from_text),
-     .def = "",
      .check = is_source,
      .form =
          "a source: path.X, query.X, header.X, body, body.X, client.ip, request.id, const:VALUE",

@@ -5,7 +5,10 @@ import tempfile
 import time
 import urllib.parse
 
-import registry_kit as kit
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import registry_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
 
 IFACE = "com.example.UserService"
 zk = None
