@@ -10,7 +10,8 @@ import tempfile
 import threading
 import time
 
-from registry_kit import (Client, Providers, Relay, TOP, ZooKeeper, consumers, run, wait_until)  # noqa: F401
+from registry_kit import run as run_plain
+from registry_kit import (Client, Providers, Relay, TOP, ZooKeeper, consumers, wait_until)  # noqa: F401
 
 VARIANT = os.environ.get("VARIANT", "debug")
 BIN = os.path.join(TOP, "build", VARIANT)
@@ -30,8 +31,28 @@ def listening(port, seconds=30, proc=None, log=None):
     wait_until(f, seconds, "somebody listens on port %d" % port)
 
 
+running = []  # what a test that fails leaves behind
+
+
+def run(tests):
+    """registry_kit.run(); whatever a test started is gone before the next one begins."""
+    def wrap(t):
+        def f():
+            try:
+                t()
+            finally:
+                for p in running:
+                    if p.proc.poll() is None:
+                        p.kill()
+                running.clear()
+        f.__name__ = t.__name__
+        return f
+    run_plain([wrap(t) for t in tests])
+
+
 class Process:
     def _start(self, args, env=None):
+        running.append(self)
         self.out = tempfile.NamedTemporaryFile(prefix="out-")
         self.err = tempfile.NamedTemporaryFile(prefix="err-")
         self.proc = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env)
@@ -59,6 +80,10 @@ class Stub(Process):
         self.port, self.control = port, control
         self._start([os.path.join(BIN, "stub-provider"), "-p", str(port), "-c", str(control)] + [str(a) for a in args])
         listening(port, 10, self.proc, self.log)
+        self.probes = 1
+
+    def connects(self):
+        return self.numbers()["connects"] - self.probes
 
     def numbers(self):
         c = http.client.HTTPConnection("127.0.0.1", self.control, timeout=5)
