@@ -126,13 +126,15 @@ static void fail(struct call *c, enum outcome o, const char *detail)
     finish(c, o);
 }
 
-static bool budget_allows(struct call *c)
+/* The budget protects providers from more load.  A try that never reached one was no load: when a provider
+ * dies, all calls that were on their way to it move on. */
+static bool budget_allows(struct call *c, enum retry_condition why)
 {
     const struct calls *cs = c->home;
     unsigned share = cs->in_flight * c->plan.budget_percent / 100;
     unsigned allowed = share > c->plan.budget_min ? share : c->plan.budget_min;
 
-    if (c->retrying || cs->retries_in_flight < allowed)
+    if (why == RETRY_CONNECT_FAILURE || c->retrying || cs->retries_in_flight < allowed)
         return true;
     counter_add(&c->home->budget_exhausted, 1);
     return false;
@@ -152,7 +154,8 @@ static bool may_retry(struct call *c, enum outcome o)
 {
     return c->tries <= c->plan.attempts && c->tries < CALL_TRIES_MAX &&
            condition_listed(&c->plan, outcome_row(o)->retry) &&
-           c->deadline_ms > c->home->w->now_ms + MIN_TRY_MS && budget_allows(c);
+           c->deadline_ms > c->home->w->now_ms + MIN_TRY_MS &&
+           budget_allows(c, outcome_row(o)->retry);
 }
 
 /* A try ended badly: the next one, or the end.  The problem's detail is set by the caller. */

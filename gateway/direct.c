@@ -2,6 +2,10 @@
 
 #include <stdio.h>
 
+#include "codec/utf.h"
+
+enum { TYPES_MAX = 64 };
+
 /* ---------------------------------------------------------------- names */
 
 static bool is_listed(const struct text_list *l, struct str interface, struct str method)
@@ -16,10 +20,27 @@ static bool is_listed(const struct text_list *l, struct str interface, struct st
     return false;
 }
 
-/* The same answer whether the service exists or not. */
+static bool is_method_name(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+
+        if (!letter && !(i != 0 && c >= '0' && c <= '9'))
+            return false;
+    }
+    return s.n != 0 && s.n <= 128;
+}
+
+/* The same answer whether the service exists or not.  The names are checked first: a pattern of the
+ * operator's must never meet something that is no Java name. */
 static bool is_allowed(const struct settings *s, struct str interface, struct str method)
 {
-    return !is_listed(&s->direct.deny, interface, method) &&
+    struct refkey k;
+    struct err e = {0};
+
+    return refkey_make(interface, STR_NONE, STR_NONE, &k, &e) && is_method_name(method) &&
+           !is_listed(&s->direct.deny, interface, method) &&
            is_listed(&s->direct.allow, interface, method);
 }
 
@@ -44,33 +65,31 @@ static bool split(const struct settings *s, struct str path, struct arena *a, st
            request_decode(*method, false, a, method) && str_find(*interface, '.') < interface->n;
 }
 
-static bool is_method_name(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
-
-        if (!letter && !(i != 0 && c >= '0' && c <= '9'))
-            return false;
-    }
-    return s.n != 0 && s.n <= 128;
-}
-
 /* ---------------------------------------------------------------- version, group, types */
 
-/* A query parameter, else the first of the headers; p == NULL: not given. */
-static struct str option(const struct request *r, struct arena *a, const char *query,
-                         const char *const *headers, size_t n)
+static const char *const version_headers[] = {"tri-service-version", "rest-service-version",
+                                              "x-dubbo-service-version"};
+static const char *const group_headers[] = {"tri-service-group", "rest-service-group",
+                                            "x-dubbo-service-group"};
+static const char *const type_headers[] = {"X-Dubbo-Types", "x-dubbo-service-method-overloading"};
+
+/* A query parameter, else the first of the headers; p == NULL: not given.  False: the problem is set. */
+static bool option(const struct request *r, struct arena *a, const char *query,
+                   const char *const *headers, size_t n, struct str *v, struct problem *p)
 {
-    struct str v = STR_NONE;
     bool bad = false;
 
-    if (request_query(r, str_from(query), 0, a, &v, &bad))
-        return v;
-    v = STR_NONE;
-    for (size_t i = 0; i < n && v.p == NULL; i++)
-        v = request_header(r, str_from(headers[i]));
-    return v;
+    if (request_query(r, str_from(query), 0, a, v, &bad))
+        return true;
+    *v = STR_NONE;
+    if (bad) {
+        problem_set(p, OUTCOME_BAD_REQUEST, "query.%s: bad percent-encoding", query);
+        snprintf(p->source, sizeof(p->source), "query.%s", query);
+        return false;
+    }
+    for (size_t i = 0; i < n && v->p == NULL; i++)
+        *v = request_header(r, str_from(headers[i]));
+    return true;
 }
 
 /* Configured under exactly one version and group: then those need not be given. */
@@ -95,7 +114,8 @@ static const struct service *exact_service(const struct settings *s, const struc
         struct refkey own;
         struct err e;
 
-        if (refkey_make(v->interface, v->version, v->group, &own, &e) && refkey_eq(&own, k))
+        if (str_eq(v->interface, k->interface) &&
+            refkey_make(v->interface, v->version, v->group, &own, &e) && refkey_eq(&own, k))
             return v;
     }
     return NULL;
@@ -104,15 +124,14 @@ static const struct service *exact_service(const struct settings *s, const struc
 static bool make_key(const struct settings *s, const struct request *r, struct arena *a,
                      struct str interface, struct direct_match *m, struct problem *p)
 {
-    static const char *const versions[] = {"tri-service-version", "rest-service-version",
-                                           "x-dubbo-service-version"};
-    static const char *const groups[] = {"tri-service-group", "rest-service-group",
-                                         "x-dubbo-service-group"};
-    struct str version = option(r, a, "version", versions, ARRAY_LEN(versions));
-    struct str group = option(r, a, "group", groups, ARRAY_LEN(groups));
+    struct str version = STR_NONE;
+    struct str group = STR_NONE;
     const struct service *only = only_service(s, interface);
     struct err e = {0};
 
+    if (!option(r, a, "version", version_headers, ARRAY_LEN(version_headers), &version, p) ||
+        !option(r, a, "group", group_headers, ARRAY_LEN(group_headers), &group, p))
+        return false;
     if (version.p == NULL && group.p == NULL && only != NULL) {
         version = only->version;
         group = only->group;
@@ -129,35 +148,93 @@ static bool make_key(const struct settings *s, const struct request *r, struct a
     return true;
 }
 
+/* Up to the next comma that is not inside <…>; rest->p is NULL behind the last one. */
+static struct str cut_type(struct str list, struct str *rest)
+{
+    size_t depth = 0;
+
+    for (size_t i = 0; i < list.n; i++) {
+        char c = list.p[i];
+
+        depth += c == '<' ? 1U : 0U;
+        depth -= c == '>' && depth != 0 ? 1U : 0U;
+        if (c == ',' && depth == 0) {
+            *rest = (struct str){list.p + i + 1, list.n - i - 1};
+            return str_sub(list, 0, i);
+        }
+    }
+    *rest = STR_NONE;
+    return list;
+}
+
+/* java.util.List<x.Dto>[] is java.util.List[] at run time: what clients copy from Java sources must not be
+ * sent as it is, the provider would look for a class of that name.  False: the brackets do not pair. */
+static bool erase_generics(struct str *type, struct arena *a)
+{
+    size_t from = str_find(*type, '<');
+    size_t to = from;
+    size_t depth = 0;
+    char *erased = NULL;
+    struct str tail = STR_NONE;
+
+    if (from == type->n)
+        return true;
+    do {
+        depth += type->p[to] == '<' ? 1U : 0U;
+        depth -= type->p[to] == '>' ? 1U : 0U;
+        to++;
+    } while (to < type->n && depth != 0);
+    tail = str_sub(*type, to, type->n);
+    if (depth != 0 || str_find(tail, '<') != tail.n)
+        return false;
+    erased = arena_alloc(a, from + tail.n + 1);
+    __builtin_memcpy(erased, type->p, from);
+    if (tail.n != 0)
+        __builtin_memcpy(erased + from, tail.p, tail.n);
+    *type = (struct str){erased, from + tail.n};
+    return true;
+}
+
 static bool parse_types(struct str list, struct arena *a, struct direct_match *m, struct problem *p)
 {
     struct jtype *types = NULL;
-    size_t n = 1;
     struct err e = {0};
+    size_t n = 1;
 
-    for (size_t i = 0; i < list.n; i++)
+    for (size_t i = 0; i < list.n && n <= TYPES_MAX; i++)
         n += list.p[i] == ',' ? 1U : 0U;
+    if (n > TYPES_MAX) {
+        problem_set(p, OUTCOME_ARGUMENT_COUNT, "more than %d parameter types", TYPES_MAX);
+        return false;
+    }
     types = arena_alloc(a, n * sizeof(*types));
+    m->types = types;
     m->n_types = 0;
-    while (list.n != 0) {
-        struct str one = str_cut(list, ',', &list);
+    while (list.p != NULL) {
+        struct str one = str_trim(cut_type(list, &list));
+        struct str erased = one;
 
-        if (!jtype_parse(one, a, &types[m->n_types++], &e)) {
+        if (!erase_generics(&erased, a)) {
+            problem_set(p, OUTCOME_UNKNOWN_TYPE, "\"" STR_FMT "\" is not a Java type",
+                        STR_ARG(utf_cut(one, 64)));
+            return false;
+        }
+        if (!jtype_parse(erased, a, &types[m->n_types++], &e)) {
             problem_set(p, OUTCOME_UNKNOWN_TYPE, "%s", e.text);
             return false;
         }
     }
-    m->types = types;
     return true;
 }
 
 static bool find_types(const struct request *r, struct arena *a, struct direct_match *m,
                        struct problem *p)
 {
-    static const char *const headers[] = {"X-Dubbo-Types", "x-dubbo-service-method-overloading"};
-    struct str given = option(r, a, "types", headers, ARRAY_LEN(headers));
+    struct str given = STR_NONE;
 
-    if (given.p != NULL && given.n != 0)
+    if (!option(r, a, "types", type_headers, ARRAY_LEN(type_headers), &given, p))
+        return false;
+    if (given.n != 0)
         return parse_types(given, a, m, p);
     if (m->method_def != NULL) {
         m->types = m->method_def->types;
@@ -170,7 +247,6 @@ enum direct_result direct_match(const struct settings *s, const struct request *
                                 struct direct_match *m, struct problem *p)
 {
     struct str interface = STR_NONE;
-    bool bad = false;
 
     *m = (struct direct_match){0};
     if (!s->direct.enabled || !split(s, r->path, a, &interface, &m->method))
@@ -183,14 +259,12 @@ enum direct_result direct_match(const struct settings *s, const struct request *
         return DIRECT_REFUSED;
     }
     p->allow[0] = '\0';
-    if (!is_method_name(m->method) || !is_allowed(s, interface, m->method)) {
+    if (!is_allowed(s, interface, m->method)) {
         problem_set(p, OUTCOME_NOT_ALLOWED, "this interface or method may not be called directly");
         return DIRECT_REFUSED;
     }
-    if (!make_key(s, r, a, interface, m, p) || !find_types(r, a, m, p))
+    if (!make_key(s, r, a, interface, m, p) || !find_types(r, a, m, p) ||
+        !option(r, a, "timeout", NULL, 0, &m->timeout, p))
         return DIRECT_REFUSED;
-    m->timeout = STR_NONE;
-    if (!request_query(r, STR("timeout"), 0, a, &m->timeout, &bad))
-        m->timeout = STR_NONE;
     return DIRECT_FOUND;
 }

@@ -404,7 +404,7 @@ static bool bind_request(struct req *r)
 
     if (r->route != NULL)
         return bind_route(&r->m, q, &r->x->arena, &r->bound, &r->problem);
-    return bind_body_as_args(q, r->d.types, r->d.n_types, &r->bound, &r->problem);
+    return bind_direct(&r->d, q, &r->x->arena, &r->bound, &r->problem);
 }
 
 /* Arguments, timeout and attachments into the call; false: the problem is set. */
@@ -457,7 +457,8 @@ static void on_request(struct exchange *x)
         answer_with_problem(r);
         return;
     }
-    r->key = ref->key;
+    if (r->key.interface.n == 0)
+        r->key = ref->key; /* of a configured service; a direct call has its own copy */
     c->plan.ref = ref;
     c->json = body_of(r);
     c->on_end = on_end;

@@ -7,13 +7,14 @@
 #include "base/log.h"
 #include "codec/invoke.h"
 
-enum { ATTACHMENTS_LIMIT = 16384, PREFIX_LIMIT = 4096 };
+enum { ATTACHMENTS_LIMIT = 16384, PREFIX_LIMIT = 4096, REFUSED_MAX = 256 };
 
 struct refs {
     struct wctx *w;
     struct peers *peers;
     struct refs_opts opts;
     struct ref *by_key;
+    unsigned n_refused; /* since the last sweep */
 };
 
 struct refs *refs_new(struct wctx *w, struct peers *peers, const struct refs_opts *opts)
@@ -259,6 +260,25 @@ void refs_free(struct refs *rs)
     free(rs);
 }
 
+static bool is_unused(const struct ref *r)
+{
+    return !r->pinned && r->in_flight == 0 && list_empty(&r->waiting);
+}
+
+/* Names that the registry does not know must not pile up here, however fast they come. */
+static void sweep_refused(struct refs *rs)
+{
+    struct ref *r = NULL;
+    struct ref *next = NULL;
+
+    rs->n_refused = 0;
+    HASH_ITER(hh, rs->by_key, r, next)
+    {
+        if (r->state == REF_REFUSED && is_unused(r))
+            free_ref(r);
+    }
+}
+
 static struct ref *pin(struct ref *r, bool pinned)
 {
     r->pinned = r->pinned || pinned;
@@ -273,6 +293,8 @@ struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *regist
     struct ref *r = NULL;
     bool stale = false;
 
+    if (rs->n_refused >= REFUSED_MAX)
+        sweep_refused(rs);
     refkey_print(k, &b);
     buf_add_u8(&b, '\0');
     r = find(rs, text);
@@ -346,6 +368,7 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
         if (r != NULL && r->state == REF_WAITING) {
             r->state = REF_REFUSED;
             r->refusal = m->refusal;
+            rs->n_refused++;
             wake_waiters(r);
         }
         break;
@@ -377,8 +400,7 @@ void refs_report_touched(struct refs *rs)
     buf_init(&keys, 64 * 1024 * 1024);
     HASH_ITER(hh, rs->by_key, r, next)
     {
-        /* names that the registry does not know must not pile up here */
-        if (r->state == REF_REFUSED && !r->pinned && r->in_flight == 0 && list_empty(&r->waiting) &&
+        if (r->state == REF_REFUSED && is_unused(r) &&
             rs->w->now_ms - r->touched_ms > REFUSED_KEEP_MS) {
             free_ref(r);
             continue;

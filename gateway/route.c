@@ -35,6 +35,7 @@ struct node {
     struct children literals; /* by text */
     struct children vars;     /* longest suffix first */
     struct node *rest;
+    bool is_rest; /* stands for the whole tail */
     const struct entry **entries;
     size_t n_entries;
 };
@@ -249,6 +250,7 @@ static struct node *step(struct route_table *t, struct node *n, const struct seg
     }
     if (n->rest == NULL)
         n->rest = arena_alloc(&t->arena, sizeof(*n->rest));
+    n->rest->is_rest = true;
     return n->rest;
 }
 
@@ -423,18 +425,6 @@ static const struct node *descend(struct walk *w, const struct node *n, size_t a
     return n->rest;
 }
 
-/* Is there a node n whose rest is the leaf?  Only then is the last value the encoded tail. */
-static bool takes_rest(const struct walk *w)
-{
-    struct str last = w->n_values != 0 ? w->values[w->n_values - 1] : STR_NONE;
-
-    for (size_t i = 0; i < w->path->n; i++) {
-        if (last.p == w->path->tails[i].p && last.n == w->path->tails[i].n)
-            return true;
-    }
-    return false;
-}
-
 static void print_allow(unsigned methods, struct problem *p)
 {
     size_t n = 0;
@@ -531,7 +521,7 @@ enum route_result route_match(const struct route_table *t, const struct request 
         problem_set(p, OUTCOME_METHOD_NOT_ALLOWED, "this path takes %s", p->allow);
         return ROUTE_METHOD;
     }
-    if (takes_rest(&w) && !decode(w.values[w.n_values - 1], a, &w.values[w.n_values - 1]))
+    if (leaf->is_rest && !decode(w.values[w.n_values - 1], a, &w.values[w.n_values - 1]))
         return refuse_path(p);
     m->route = e->route;
     m->n_vars = w.n_values;

@@ -1,0 +1,123 @@
+#include <string.h>
+
+#include "codec/invoke.h"
+#include "gateway/bind.h"
+#include "gateway/bind_source.h"
+#include "gateway/keys.h"
+
+enum { ATTACHMENT_MAX = 8192 };
+
+/* ---------------------------------------------------------------- attachments */
+
+bool bind_attachment_allowed(struct str name)
+{
+    static const char *const forbidden[] = {
+        "generic",
+        "path",
+        "interface",
+        "version",
+        "group",
+        "token",
+        "_TO",
+        "timeout-countdown",
+        "async",
+        "timeout",
+        "enable-timeout-countdown",
+        "remote.application",
+        "id",
+        "input",
+        "dubbo.tag",
+        "dubbo.force.tag",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
+        if (str_eq_nocase(name, str_from(forbidden[i])))
+            return false;
+    }
+    return name.n != 0;
+}
+
+void bind_attach(struct str name, struct str value, struct buf *out)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
+            return;
+    }
+    if (value.n == 0 || value.n > ATTACHMENT_MAX)
+        return;
+    if (!invoke_attachment(name, value, out))
+        return; /* not UTF-8 */
+}
+
+static void forward_headers(const struct route *route, const struct request *r, struct arena *a,
+                            struct buf *out)
+{
+    for (size_t i = 0; i < route->forward_headers.n; i++) {
+        struct str name = route->forward_headers.v[i];
+        struct str value = request_header(r, name);
+        char *lower = NULL;
+
+        if (value.p == NULL)
+            continue;
+        lower = arena_alloc(a, name.n + 6);
+        memcpy(lower, "http.", 5);
+        for (size_t j = 0; j < name.n; j++)
+            lower[5 + j] = (char)(name.p[j] >= 'A' && name.p[j] <= 'Z' ? name.p[j] | 0x20
+                                                                       : name.p[j]);
+        bind_attach((struct str){lower, name.n + 5}, value, out);
+    }
+}
+
+void bind_attachments(const struct route_match *m, const struct policy *policy,
+                      const struct request *r, struct arena *a, struct buf *out)
+{
+    struct problem ignored = {0};
+    struct binder b = {.m = m,
+                       .r = r,
+                       .a = a,
+                       .p = &ignored,
+                       .body = bind_body(r),
+                       .duplicate_keys_last = policy->args_opts.duplicate_keys_last,
+                       .max_depth = policy->args_opts.max_depth};
+
+    for (size_t i = 0; i < policy->attachments.n; i++) {
+        const struct named_source *s = &policy->attachments.v[i];
+        struct str value = STR_NONE;
+
+        if (bind_attachment_allowed(s->name) && binder_text(&b, &s->source, &value) &&
+            value.p != NULL)
+            bind_attach(s->name, value, out);
+    }
+    if (m != NULL)
+        forward_headers(m->route, r, a, out);
+    bind_attach(STR("request-id"), r->id, out);
+}
+
+/* ---------------------------------------------------------------- timeout */
+
+static bool parse_timeout(struct str text, uint64_t *ms)
+{
+    return str_to_u64(text, UINT64_C(1) << 40, ms) || keys_parse_ms(text, ms);
+}
+
+bool bind_timeout(const struct request *r, struct str query, uint32_t max_ms, uint32_t *ms,
+                  bool *given, struct problem *p)
+{
+    static const char *const names[] = {"X-Request-Timeout", "tri-service-timeout",
+                                        "rest-service-timeout"};
+    struct str text = query;
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(names) && text.p == NULL; i++)
+        text = request_header(r, str_from(names[i]));
+    if (text.p == NULL)
+        return true;
+    if (!parse_timeout(text, &v) || v == 0) {
+        problem_set(p, OUTCOME_BAD_REQUEST,
+                    "the timeout is not a duration such as 800 or 800ms or 2s");
+        return false;
+    }
+    *ms = v < max_ms ? (uint32_t)v : max_ms;
+    *given = true;
+    return true;
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What the gateway exists for: it writes nothing into the registry on behalf of calls, keeps one consumer node,
+and serves through outages.  A real ZooKeeper, the C provider; providers come and go by their znodes.
+CALLS=N (default 100000) calls in the large ones; LONG=1 keeps ZooKeeper down for 60 s instead of 15."""
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+
+IFACE = "demo.UserService"
+CALLS = int(os.environ.get("CALLS", "100000"))
+PATH = "/%s/whoami" % IFACE
+zk = None
+
+
+def start():
+    global zk
+    if zk is None:
+        zk = kit.ZooKeeper(tick_ms=1000)
+    if zk.proc is None:
+        zk.start()
+    c = kit.Client()
+    if c.exists("/dubbo"):
+        c.delete_tree("/dubbo")
+    return c
+
+
+def config(port=2181, **more):
+    c = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:%d" % port, "session_timeout": "6s",
+                         "provider_networks": ["127.0.0.0/8"]}],
+         "services": [{"name": "user", "interface": IFACE}],
+         "direct": {"enabled": True, "allow": ["*"]}, "defaults": {"timeout": "3s"}}
+    c.update(more)
+    return c
+
+
+def ready(g, key=IFACE, seconds=15):
+    kit.wait_until(lambda: (g.reference(key) or {}).get("state") == "ready", seconds, "%s is ready" % key)
+
+
+def nodes(c, iface=IFACE):
+    return kit.consumers(c, iface)
+
+
+def incident_a_calls_without_provider():
+    c = start()
+    g = kit.Gateway(config())
+    kit.wait_until(lambda: (g.reference(IFACE) or {}).get("state") == "empty", 10, "the reference is known to be empty")
+    seen = kit.many(1000, PATH, b"[]", 4)
+    assert seen == {"503 NO_PROVIDER": 1000}, seen
+    time.sleep(0.5)
+    zxid, rss, watches = zk.zxid(), g.rss_kb(), zk.watches()
+    seen = kit.many(CALLS, PATH, b"[]", 4)
+    assert seen == {"503 NO_PROVIDER": CALLS}, seen
+    assert zk.zxid() == zxid, "calls wrote into ZooKeeper"
+    assert zk.watches() == watches <= 2, (watches, zk.watches())
+    grown = g.rss_kb() - rss
+    assert grown <= 1024 or kit.VARIANT in ("asan", "tsan"), "%d KiB grown" % grown
+    s = kit.Stub()
+    p = kit.Providers(c, IFACE)
+    p.add(20880)
+    h = kit.Http()
+    kit.wait_until(lambda: h.post(PATH, "[]")[0] == 200, 1, "the first provider is used")
+    kit.wait_until(lambda: len(nodes(c)) == 1, 2, "one consumer node")
+    time.sleep(1)
+    assert len(nodes(c)) == 1 and "timestamp" not in nodes(c)[0], nodes(c)
+    print("        RSS grew %d KiB over %d calls" % (grown, CALLS))
+    g.stop()
+    c.close()
+    s.kill()
+
+
+def incident_b_one_consumer_node():
+    c = start()
+    s = kit.Stub()
+    p = kit.Providers(c, IFACE)
+    p.add(20880)
+    g = kit.Gateway(config())
+    ready(g)
+    kit.wait_until(lambda: len(nodes(c)) == 1, 5, "a consumer node")
+    before = nodes(c)
+    assert "timestamp" not in before[0]
+    for _ in range(20):
+        seen = kit.many(CALLS // 20, PATH, b"[]", 4)
+        assert set(seen) <= {"200", "503 NO_PROVIDER"}, seen
+        p.remove(20880)
+        time.sleep(0.05)
+        p.add(20880)
+    time.sleep(1)
+    assert nodes(c) == before, nodes(c)
+    r = g.reference(IFACE)
+    assert r["subscribes"] == 1, r
+    ready(g)
+    g.stop()
+    c.close()
+    s.kill()
+
+
+def names_from_outside_are_bounded():
+    c = start()
+    s = kit.Stub()
+    kit.Providers(c, IFACE).add(20880)
+    g = kit.Gateway(config(limits={"references": 64}))
+    ready(g)
+    kit.many(2000, lambda i: "/com.example.N%d/m" % i, b"[]", 4)
+    rss = g.rss_kb()
+    top = set(c.children("/dubbo"))
+    seen = kit.many(CALLS, lambda i: "/com.example.M%d/m" % i, b"[]", 4)
+    assert all(k.startswith("503") or k.startswith("429") for k in seen), seen
+    assert set(c.children("/dubbo")) == top, "a node was created"
+    refs = g.admin("/references")[1]["references"]
+    assert len(refs) <= 64 + 1, len(refs)
+    grown = g.rss_kb() - rss
+    assert grown <= 4096 or kit.VARIANT in ("asan", "tsan"), "%d KiB grown" % grown
+    seen2 = kit.many(1000, PATH, b"[]", 4)
+    assert seen2 == {"200": 1000}, seen2
+    print("        %s; RSS grew %d KiB" % (seen, grown))
+    g.stop()
+    c.close()
+    s.kill()
+
+
+def session_expired_again_and_again():
+    c = start()
+    s = kit.Stub()
+    kit.Providers(c, IFACE).add(20880)
+    relay = kit.Relay(2182, 2181)
+    g = kit.Gateway(config(2182))
+    ready(g)
+    kit.wait_until(lambda: len(nodes(c)) == 1, 5, "a consumer node")
+    before = nodes(c)
+    load = kit.Load(PATH, "[]", 2)
+    times = int(os.environ.get("EXPIRIES", "100"))
+    for i in range(times):
+        n = len(relay.sessions)
+        relay.expire()
+        kit.wait_until(lambda: len(relay.sessions) > n, 20, "a new session (%d)" % i)
+        kit.wait_until(lambda: nodes(c) == before, 20, "the same node again (%d): %s" % (i, nodes(c)))
+    seen = load.stop()
+    assert set(seen) == {"200"}, seen
+    g.stop()
+    relay.close()
+    c.close()
+    s.kill()
+
+
+def zookeeper_killed_under_load():
+    c = start()
+    s = kit.Stub()
+    kit.Providers(c, IFACE).add(20880, ephemeral=False)
+    state = tempfile.mkdtemp(prefix="state-")
+    conf = config(process={"state_dir": state})
+    g = kit.Gateway(conf)
+    ready(g)
+    kit.wait_until(lambda: len(nodes(c)) == 1, 5, "a consumer node")
+    before = nodes(c)
+    kit.wait_until(lambda: os.listdir(state), 10, "the saved list")
+    time.sleep(1)
+    load = kit.Load(PATH, "[]", 4)
+    zk.stop()
+    time.sleep(60 if os.environ.get("LONG") else 15)
+    seen = load.stop()
+    assert set(seen) == {"200"}, seen
+    g.stop()
+    g = kit.Gateway(conf)
+    h = kit.Http()
+    status, text, _ = h.post(PATH, "[]")
+    assert status == 200, (status, text)
+    status, body = g.admin("/ready")
+    assert status == 200 and body["degraded"], body
+    load = kit.Load(PATH, "[]", 4)
+    zk.start()
+    c = kit.Client()
+    kit.wait_until(lambda: nodes(c) == before, 40, "the node stands again")
+    ready(g)
+    seen = load.stop()
+    assert set(seen) == {"200"}, seen
+    kit.wait_until(lambda: g.admin("/ready")[1]["degraded"] == [], 10, "no longer degraded")
+    g.stop()
+    c.close()
+    s.kill()
+
+
+def provider_killed_under_load():
+    c = start()
+    a, b = kit.Stub(20880, 20881, "-d", "20"), kit.Stub(20882, 20883, "-d", "20")
+    p = kit.Providers(c, IFACE)
+    p.add(20880)
+    p.add(20882)
+    g = kit.Gateway(config())
+    kit.wait_until(lambda: len((g.reference(IFACE) or {}).get("providers", {}).get("list", [])) == 2, 10, "both are known")
+    load = kit.Load(PATH, "[]", 50)
+    kit.wait_until(lambda: load.count() > 500, 20, "the load runs")
+    a.kill(signal.SIGKILL)
+    time.sleep(2)
+    n = load.count()
+    kit.wait_until(lambda: load.count() > n + 200, 20, "it goes on")
+    seen = load.stop()
+    assert set(seen) <= {"200", "502 CONNECTION_LOST"} and seen.get("502 CONNECTION_LOST", 0) <= 50, seen
+    g.stop()
+    c.close()
+    b.kill()
+
+
+if __name__ == "__main__":
+    try:
+        kit.run([incident_a_calls_without_provider, incident_b_one_consumer_node, names_from_outside_are_bounded,
+                 session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load])
+    finally:
+        if zk is not None:
+            zk.close()
