@@ -51,8 +51,10 @@ static inline struct list *list_take(struct list *head)
     return l;
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `l` is a name that is declared here */
 #define list_each(l, head) for (struct list *l = (head)->next; l != (head); l = l->next)
 /* The body may remove `l`. */
 #define list_each_safe(l, head)                                           \
     for (struct list *l = (head)->next, *l##_next = l->next; l != (head); \
          l = l##_next, l##_next = l->next)
+/* NOLINTEND(bugprone-macro-parentheses) */

@@ -63,10 +63,12 @@ void zk_on_log(const char *line)
 static void *zk_open(struct source *s, struct err *e)
 {
     struct zk *z = xcalloc(1, sizeof(*z));
+    struct err why = {0};
 
     z->source = s;
     list_init(&z->sessions);
-    if (!zk_parse_address(z, e)) {
+    if (!zk_hosts_of(s->conf.address, &s->home->arena, &z->hosts, &why)) {
+        err_set(e, "registry %s: %s", s->conf.name, why.text);
         free(z);
         return NULL;
     }

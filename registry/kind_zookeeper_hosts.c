@@ -7,24 +7,24 @@
 #include "registry/url.h"
 #include "registry/zk.h"
 
-bool zk_parse_address(struct zk *z, struct err *e)
+bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct err *e)
 {
-    const struct source *s = z->source;
     struct str backup = STR_NONE;
     struct url u;
-    struct err why = {0};
 
-    if (!url_parse(str_from(s->conf.address), &u, &why)) {
-        err_set(e, "registry %s: %s", s->conf.name, why.text);
+    if (!url_parse(str_from(address), &u, e))
+        return false;
+    if (!str_is(u.scheme, "zookeeper")) {
+        err_set(e, "\"%s\" is no address such as zookeeper://127.0.0.1:2181", address);
         return false;
     }
     if (u.user.n != 0) {
-        err_set(e, "registry %s: a user in the address is not supported", s->conf.name);
+        err_set(e, "a user in the address is not supported");
         return false;
     }
     backup = url_param(&u, STR("backup"));
-    z->hosts = arena_printf(&s->home->arena, STR_FMT "%s" STR_FMT, STR_ARG(u.authority),
-                            backup.n != 0 ? "," : "", STR_ARG(backup));
+    *hosts = arena_printf(a, STR_FMT "%s" STR_FMT, STR_ARG(u.authority), backup.n != 0 ? "," : "",
+                          STR_ARG(backup));
     return true;
 }
 
@@ -59,27 +59,25 @@ static bool same_address(const union address *a, const union address *b)
 }
 
 /* All that resolve, each once. */
-static size_t resolve_all(const struct zk *z, union address out[ZK_HOSTS_MAX])
+static size_t resolve_all(struct str hosts, struct resolver *r, union address out[ZK_HOSTS_MAX],
+                          struct err *e)
 {
-    struct str rest = z->hosts;
     size_t n = 0;
 
-    while (rest.n != 0 && n < ZK_HOSTS_MAX) {
-        struct str one = str_trim(str_cut(rest, ',', &rest));
+    while (hosts.n != 0 && n < ZK_HOSTS_MAX) {
+        struct str one = str_trim(str_cut(hosts, ',', &hosts));
         struct str host = STR_NONE;
-        struct err e = {0};
         uint16_t port = 0;
         bool known = false;
 
         if (one.n == 0)
             continue;
-        if (!cut_port(one, &host, &port))
-            err_set(&e, "no host and port");
-        if (e.text[0] != '\0' || !resolve(z->source->home->resolver, host, port, &out[n], &e)) {
-            log_warn("registry", "registry %s: server " STR_FMT " is not used: %s",
-                     z->source->conf.name, STR_ARG(one), e.text);
+        if (!cut_port(one, &host, &port)) {
+            err_set(e, STR_FMT " is no host and port", STR_ARG(one));
             continue;
         }
+        if (!resolve(r, host, port, &out[n], e))
+            continue;
         for (size_t i = 0; i < n; i++)
             known = known || same_address(&out[i], &out[n]);
         n += known ? 0U : 1U;
@@ -99,10 +97,10 @@ static void add_address(const union address *a, struct buf *out)
     buf_printf(out, "%s:%u", v6 ? "]" : "", (unsigned)ntohs(v6 ? a->v6.sin6_port : a->v4.sin_port));
 }
 
-void zk_resolve_hosts(const struct zk *z, struct buf *out)
+void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, struct err *e)
 {
     union address v[ZK_HOSTS_MAX];
-    size_t n = resolve_all(z, v);
+    size_t n = resolve_all(hosts, r, v, e);
 
     for (size_t i = 0; i < n; i++)
         add_address(&v[i], out);

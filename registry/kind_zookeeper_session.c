@@ -84,13 +84,16 @@ static void open_handle(struct zk_session *s)
     struct zk_handle *h = xcalloc(1, sizeof(*h));
     uint64_t now = clock_ms();
     struct buf hosts;
+    struct err e = {0};
 
     h->session = s;
     h->generation = ++s->generation;
     list_init(&h->ops);
     list_init(&h->link);
     buf_init(&hosts, 8192);
-    zk_resolve_hosts(s->zk, &hosts);
+    zk_resolve_hosts(s->zk->hosts, s->zk->source->home->resolver, &hosts, &e);
+    if (e.text[0] != '\0')
+        log_warn("registry", "registry %s: a server is not used: %s", name_of(s), e.text);
     s->disconnected_ms = now;
     if (!hosts.failed && hosts.len > 1)
         h->h = zookeeper_init2((const char *)hosts.data, zk_watcher,
@@ -171,32 +174,32 @@ struct zk_event {
     char path[];
 };
 
+/* The first answer after a connect: it shows that the connection works, and which tree this is. */
 static void on_root(struct zk_session *s, struct zk_op *op)
 {
     struct store_registry *known = &s->zk->source->known;
     int64_t czxid = op->rc == ZOK ? op->stat.czxid : 0;
+    bool other = known->root_czxid != 0 && known->root_czxid != czxid;
 
     if (op->rc != ZOK && op->rc != ZNONODE)
         return;
-    s->zk->new_tree = known->root_czxid != 0 && known->root_czxid != czxid;
-    if (s->zk->new_tree)
+    if (other && !s->zk->new_tree)
         log_warn("registry",
                  "registry %s: %s is not the one that was there before: its data was "
                  "lost or replaced; known providers are kept",
-                 name_of(s), s->zk->source->conf.root);
-    else if (czxid == 0)
-        log_notice("registry", "registry %s: there is no %s yet: no provider has ever registered",
-                   name_of(s), s->zk->source->conf.root);
+                 name_of(s), op->path);
+    else if (czxid == 0 && !other)
+        log_notice("registry", "registry %s: there is no %s: no provider has ever registered",
+                   name_of(s), op->path);
+    s->zk->new_tree = s->zk->new_tree || other;
     if (czxid != 0)
         known->root_czxid = czxid;
 }
 
-static void on_new_session(struct zk_session *s)
+static void look_at_root(struct zk_session *s)
 {
-    const char *root = s->zk->source->conf.root;
-    struct zk_op *op = zk_op_new(s, NULL, root, on_root);
+    struct zk_op *op = zk_op_new(s, NULL, s->zk->source->conf.root, on_root);
 
-    s->started_ms = clock_ms();
     zk_op_sent(op, zoo_aexists(s->handle->h, op->path, 0, zk_on_stat, op));
 }
 
@@ -221,9 +224,10 @@ static void on_connected(struct zk_session *s, const struct zk_event *e)
                name_of(s), s->server, (unsigned long long)e->id, is_new ? "" : " goes on",
                s->timeout_ms);
     zk_find_consumer_ip(s->zk, s->server);
-    s->id = e->id;
     if (is_new)
-        on_new_session(s); /* else the library has set its watches again */
+        s->started_ms = now; /* else the library has set its watches again */
+    s->id = e->id;
+    look_at_root(s);
 }
 
 static void on_session_event(struct zk_session *s, const struct zk_event *e)

@@ -1,6 +1,7 @@
 #include "registry/listing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,9 +10,11 @@
 #include <zookeeper/zookeeper.h>
 
 #include "base/clock.h"
+#include "registry/refkey.h"
 #include "registry/url.h"
+#include "registry/zk.h"
 
-enum { CONNECT_MS = 5000, PATH_LEN = 4096, STEP_US = 10000 };
+enum { CONNECT_MS = 5000, SESSION_MS = 10000, PATH_LEN = 4096, STEP_US = 10000 };
 
 /* One command, one connection. */
 static zhandle_t *open_now;
@@ -20,57 +23,55 @@ static void on_event(zhandle_t *h, int type, int state, const char *path, void *
 {
 }
 
-/* zookeeper://h1:p?backup=h2:p,h3:p -> h1:p,h2:p,h3:p */
-static bool host_list(const char *address, char *out, size_t cap)
+/* A refused connection is told once, by us. */
+static void on_log(const char *line)
 {
-    struct str rest = str_from(address);
-    struct str query = STR_NONE;
-    struct str host = STR_NONE;
-    size_t n = 0;
+}
 
-    if (!str_starts(rest, STR("zookeeper://")))
-        return false;
-    host = str_cut(str_sub(rest, 12, rest.n), '?', &query);
-    while (host.n != 0 && host.p[host.n - 1] == '/')
-        host.n--;
-    if (host.n == 0 || !str_copy(host, out, cap))
-        return false;
-    n = host.n;
-    while (query.n != 0) {
-        struct str one = str_cut(query, '&', &query);
+static bool numeric_hosts(const char *address, struct buf *out, struct err *e)
+{
+    struct resolver *r = resolver_new(NULL);
+    struct str hosts = STR_NONE;
+    struct arena a;
+    bool ok = false;
 
-        if (!str_starts(one, STR("backup=")))
-            continue;
-        if (cap - n < 2 || !str_copy(str_sub(one, 7, one.n), out + n + 1, cap - n - 1))
-            return false;
-        out[n] = ',';
-        n += one.n - 6;
+    arena_init(&a);
+    if (zk_hosts_of(address, &a, &hosts, e)) {
+        zk_resolve_hosts(hosts, r, out, e);
+        ok = !out->failed && out->len > 1;
     }
-    return true;
+    arena_free(&a);
+    resolver_free(r);
+    return ok;
+}
+
+static void wait_connected(void)
+{
+    uint64_t until = clock_ms() + CONNECT_MS;
+
+    while (open_now != NULL && zoo_state(open_now) != ZOO_CONNECTED_STATE) {
+        if (clock_ms() > until)
+            listing_end();
+        else
+            usleep(STEP_US);
+    }
 }
 
 static zhandle_t *connect_once(const char *address, struct err *e)
 {
-    char hosts[2048];
-    uint64_t until = clock_ms() + CONNECT_MS;
+    struct buf hosts;
 
     if (open_now != NULL)
         return open_now;
-    if (!host_list(address, hosts, sizeof(hosts))) {
-        err_set(e, "\"%s\" is no address such as zookeeper://127.0.0.1:2181", address);
-        return NULL;
+    buf_init(&hosts, 8192);
+    if (numeric_hosts(address, &hosts, e)) {
+        open_now = zookeeper_init2((const char *)hosts.data, on_event, SESSION_MS, NULL, NULL, 0,
+                                   on_log);
+        wait_connected();
+        if (open_now == NULL)
+            err_set(e, "%s does not answer", address);
     }
-    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-    open_now = zookeeper_init(hosts, on_event, 10000, NULL, NULL, 0);
-    while (open_now != NULL && zoo_state(open_now) != ZOO_CONNECTED_STATE) {
-        if (clock_ms() > until) {
-            listing_end();
-            break;
-        }
-        usleep(STEP_US);
-    }
-    if (open_now == NULL)
-        err_set(e, "%s does not answer", address);
+    buf_free(&hosts);
     return open_now;
 }
 
@@ -81,7 +82,38 @@ void listing_end(void)
     open_now = NULL;
 }
 
-static bool children(zhandle_t *h, const char *path, struct arena *a, bool decode,
+static int by_text(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Turns a node name into what is listed; false: not for the list. */
+typedef bool entry_fn(struct str node, struct arena *a, struct str *out);
+
+static bool interface_entry(struct str node, struct arena *a, struct str *out)
+{
+    static const char *const others[] = {"config", "mapping", "metadata"};
+    struct refkey k;
+    struct err e;
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (str_is(node, others[i]))
+            return false;
+    }
+    if (!refkey_make(node, STR_NONE, STR_NONE, &k, &e))
+        return false;
+    *out = arena_str(a, node);
+    return true;
+}
+
+static bool url_entry(struct str node, struct arena *a, struct str *out)
+{
+    struct err e;
+
+    return url_decode_node(node, a, out, &e);
+}
+
+static bool children(zhandle_t *h, const char *path, struct arena *a, entry_fn *entry,
                      struct listing *out, struct err *e)
 {
     struct String_vector v = {0};
@@ -95,15 +127,10 @@ static bool children(zhandle_t *h, const char *path, struct arena *a, bool decod
         return false;
     }
     out->names = arena_alloc(a, ((size_t)v.count + 1) * sizeof(struct str));
-    for (int i = 0; i < v.count; i++) {
-        struct err ignored;
-
-        if (!decode)
-            out->names[out->n++] = arena_str(a, str_from(v.data[i]));
-        else if (url_decode_node(str_from(v.data[i]), a, &out->names[out->n], &ignored))
-            out->n++;
-    }
+    for (int i = 0; i < v.count; i++)
+        out->n += entry(str_from(v.data[i]), a, &out->names[out->n]) ? 1U : 0U;
     deallocate_String_vector(&v);
+    qsort(out->names, out->n, sizeof(struct str), by_text);
     return true;
 }
 
@@ -112,7 +139,7 @@ bool listing_interfaces(const char *address, const char *root, struct arena *a, 
 {
     zhandle_t *h = connect_once(address, e);
 
-    return h != NULL && children(h, root, a, false, out, e);
+    return h != NULL && children(h, root, a, interface_entry, out, e);
 }
 
 bool listing_providers(const char *address, const char *root, struct str interface, struct arena *a,
@@ -124,5 +151,5 @@ bool listing_providers(const char *address, const char *root, struct str interfa
     if (h == NULL)
         return false;
     snprintf(path, sizeof(path), "%s/" STR_FMT "/providers", root, STR_ARG(interface));
-    return children(h, path, a, true, out, e);
+    return children(h, path, a, url_entry, out, e);
 }

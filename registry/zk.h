@@ -79,7 +79,7 @@ struct zk {
     struct list sessions;
     struct zk_path *paths; /* by interface */
     char consumer_ip[64];  /* fixed at the first session */
-    bool new_tree;         /* the root was made anew since we know it */
+    bool new_tree;         /* the root was made anew while we knew it */
 };
 
 /* An interface: one read, one watch, any number of references. */
@@ -161,9 +161,13 @@ static inline bool zk_can_send(const struct zk_session *s)
 void zk_on_log(const char *line);
 
 /* ---- hosts ---- */
-bool zk_parse_address(struct zk *z, struct err *e) MUST_CHECK;
-/* Numeric HOST:PORT list for the library, NUL-terminated; empty when nothing resolves. */
-void zk_resolve_hosts(const struct zk *z, struct buf *out);
+/* zookeeper://h1:2181?backup=h2:2181,h3:2181 -> h1:2181,h2:2181,h3:2181, in `a` */
+bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts,
+                 struct err *e) NONNULL MUST_CHECK;
+/* Numeric HOST:PORT list for the library, NUL-terminated; empty when nothing resolves.  The last reason why
+ * one is left out stays in `e`. */
+void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, struct err *e)
+    __attribute__((nonnull(2, 3, 4)));
 /* Once: the address that others see us under.  `server` as the library names it. */
 void zk_find_consumer_ip(struct zk *z, const char *server);
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The registry thread against a real ZooKeeper: lists, watches, one consumer node, look-ups."""
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
-
-import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import registry_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
@@ -274,6 +274,30 @@ def storm_is_read_at_a_pace():
     c.close()
 
 
+def ls_reads_only():
+    c = start()
+    p = kit.Providers(c, IFACE)
+    p.add(20881, version="1.0.0")
+    p.add(20882, version="1.0.0")
+    p.add(20883, version="2.0.0", group="blue")
+    kit.Providers(c, "a.Other").add(20884)
+    for other in ("config", "mapping", "metadata"):
+        c.ensure("/dubbo/%s/x" % other)
+    before = zk.zxid()
+    program = os.path.join(kit.TOP, "build", kit.VARIANT, "dubbogate")
+    # the second address is dead: the client library must still find the first
+    registry = "zookeeper://127.0.0.1:2181?backup=127.0.0.1:2199"
+    out = subprocess.run([program, "ls", "-r", registry], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert rows == [["a.Other", "-", "-", "1"], [IFACE, "1.0.0", "-", "2"], [IFACE, "2.0.0", "blue", "1"]], out
+    out = subprocess.run([program, "ls", "-l", "-r", registry, "User*"], capture_output=True, text=True, check=True)
+    assert zk.zxid() <= before + 4  # two sessions began and ended
+    bad = subprocess.run([program, "ls", "-r", "zookeeper://127.0.0.1:2199"], capture_output=True, text=True,
+                         check=False)
+    assert bad.returncode != 0 and "does not answer" in bad.stderr, bad
+    c.close()
+
+
 if __name__ == "__main__":
     try:
         kit.run([
@@ -289,6 +313,7 @@ if __name__ == "__main__":
             no_state_directory_is_a_warning,
             fixed_providers_need_no_registry,
             storm_is_read_at_a_pace,
+            ls_reads_only,
         ])
     finally:
         if zk is not None:

@@ -22,6 +22,7 @@ import urllib.parse
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANT = os.environ.get("VARIANT", "debug")
 DRIVER = os.environ.get("REGISTRY_DRIVER", os.path.join(TOP, "build", VARIANT, "registry-driver"))
+SUPPRESSIONS = os.path.join(TOP, "tests", "lib", "lsan.supp")
 JARS = ["zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-nop", "netty-all", "netty-common", "netty-buffer",
         "netty-handler", "netty-transport", "metrics-core", "commons-cli", "snappy-java", "log4j-1.2"]
 CLASSPATH = ":".join("/usr/share/java/%s.jar" % j for j in JARS)
@@ -42,7 +43,8 @@ def wait_until(f, seconds, what):
 # ---------------------------------------------------------------- server
 
 class ZooKeeper:
-    def __init__(self, port=2181, tick_ms=500, data=None):
+    def __init__(self, port=2181, tick_ms=500, data=None, ensemble=None):
+        """`ensemble`: ({number: client port}, own number)"""
         self.port = port
         self.dir = data or tempfile.mkdtemp(prefix="zk-")
         self.own = data is None
@@ -51,14 +53,25 @@ class ZooKeeper:
             f.write("tickTime=%d\ndataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\n"
                     "admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
                     "minSessionTimeout=2000\nmaxSessionTimeout=60000\n" % (tick_ms, self.dir, port))
+            if ensemble:
+                f.write("initLimit=20\nsyncLimit=10\n")
+                for n, p in ensemble[0].items():
+                    f.write("server.%d=127.0.0.1:%d:%d\n" % (n, p + 1000, p + 2000))
+                os.mkdir(os.path.join(self.dir, "data"))
+                with open(os.path.join(self.dir, "data", "myid"), "w", encoding="ascii") as m:
+                    m.write("%d" % ensemble[1])
+        self.main = "quorum.QuorumPeerMain" if ensemble else "ZooKeeperServerMain"
 
-    def start(self):
+    def start(self, wait=True):
         log = open(os.path.join(self.dir, "log"), "ab")
         self.proc = subprocess.Popen(
             ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", CLASSPATH,
-             "org.apache.zookeeper.server.ZooKeeperServerMain", os.path.join(self.dir, "zoo.cfg")],
+             "org.apache.zookeeper.server." + self.main, os.path.join(self.dir, "zoo.cfg")],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
+        return self.wait_ready() if wait else self
+
+    def wait_ready(self):
         wait_until(lambda: "Zxid:" in self.word("srvr"), 20, "ZooKeeper answers on port %d" % self.port)
         return self
 
@@ -114,7 +127,12 @@ class ZooKeeper:
 
 # ---------------------------------------------------------------- client
 
-OPEN_ACL = struct.pack(">ii", 1, 31) + struct.pack(">i", 5) + b"world" + struct.pack(">i", 6) + b"anyone"
+def acl_of_all(permissions):
+    return struct.pack(">iii", 1, permissions, 5) + b"world" + struct.pack(">i", 6) + b"anyone"
+
+
+READ_ONLY_ACL = acl_of_all(1)
+OPEN_ACL = acl_of_all(31)
 
 
 def text(s):
@@ -170,8 +188,8 @@ class Client:
                 raise ZkError(code)
             return a[16:]
 
-    def create(self, path, data=b"", ephemeral=False):
-        self.call(1, text(path) + text(data) + OPEN_ACL + struct.pack(">i", 1 if ephemeral else 0))
+    def create(self, path, data=b"", ephemeral=False, acl=OPEN_ACL):
+        self.call(1, text(path) + text(data) + acl + struct.pack(">i", 1 if ephemeral else 0))
 
     def ensure(self, path):
         at = ""
@@ -265,6 +283,7 @@ class Relay:
         self.lock = threading.Lock()
         self.sock = None
         self.accepted = 0
+        self.blocked = False
         self.listen()
 
     def listen(self):
@@ -281,8 +300,12 @@ class Relay:
             except OSError:
                 return
             self.accepted += 1
+            if self.blocked:
+                a.close()
+                continue
             try:
                 b = socket.create_connection(("127.0.0.1", self.to), 2)
+                b.settimeout(None)
             except OSError:
                 a.close()
                 continue
@@ -336,10 +359,14 @@ class Relay:
         self.cut()
 
     def expire(self):
-        """Closes the newest session behind its owner's back."""
+        """Closes the newest session behind its owner's back; it learns that when it comes back."""
         wait_until(lambda: self.sessions, 10, "a session through the relay")
+        self.blocked = True  # the server drops its connection at once, and it must not take the session back
         c = Client(self.to, session=self.sessions[-1])
-        c.close()
+        c.call(-11)
+        c.sock.close()
+        self.cut()
+        self.blocked = False
 
 
 # ---------------------------------------------------------------- driver
@@ -350,8 +377,10 @@ class Driver:
         for s in services:
             args += ["--service", s]
         self.err = tempfile.TemporaryFile()
+        # a server that does not answer: the library itself forgets the calls that it drops (ROBUSTNESS 0.4)
+        env = dict(env or {}, LSAN_OPTIONS="suppressions=%s:print_suppressions=0" % SUPPRESSIONS)
         self.proc = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.err,
-                                     env=dict(os.environ, **(env or {})))
+                                     env=dict(os.environ, **env))
         self.lines = queue.Queue()
         self.directories = {}  # key -> last directory mail of worker 0
         self.seen = []         # all mails
@@ -366,9 +395,9 @@ class Driver:
         try:
             m = self.lines.get(timeout=seconds)
         except queue.Empty:
-            raise AssertionError("no mail within %g s; log:\n%s" % (seconds, self.log()[-3000:])) from None
+            raise AssertionError("no mail within %g s; log:\n%s" % (seconds, self.log()[-1500:])) from None
         if m is None:
-            raise AssertionError("the driver ended: %s\n%s" % (self.proc.wait(), self.log()[-6000:]))
+            raise AssertionError("the driver ended: %s\n%s" % (self.proc.wait(), self.log()[-4000:]))
         self.seen.append(m)
         if m["mail"] == "directory" and m["worker"] == 0:
             self.directories[m["key"]] = m
@@ -380,7 +409,7 @@ class Driver:
             left = end - time.monotonic()
             if left <= 0:
                 raise AssertionError("not within %g s: %s; last mails: %s\nlog:\n%s" % (
-                    seconds, what, json.dumps(self.seen[-5:]), self.log()[-3000:]))
+                    seconds, what, json.dumps(self.seen[-5:]), self.log()[-1500:]))
             try:
                 m = self.next(left)
             except AssertionError:
@@ -447,8 +476,8 @@ class Driver:
             rc = self.proc.wait(15)
         except subprocess.TimeoutExpired:
             self.proc.kill()
-            raise AssertionError("the driver does not end\n" + self.log()[-3000:]) from None
-        assert rc == 0, "the driver ended with %s\n%s" % (rc, self.log()[-6000:])
+            raise AssertionError("the driver does not end\n" + self.log()[-1500:]) from None
+        assert rc == 0, "the driver ended with %s\n%s" % (rc, self.log()[-4000:])
 
 
 # ---------------------------------------------------------------- running
