@@ -7,26 +7,52 @@
 #include "codec/json_write.h"
 #include "codec/utf.h"
 
-enum { ATTACHMENT_MAX = 8192, EXCEPTION_TEXT_MAX = 512 };
+enum {
+    ATTACHMENT_MAX = 8192,
+    LINE_MAX_BYTES = 512, /* of a provider's text */
+    RESERVED_HEADERS = 8, /* what an answer needs besides the route's own headers */
+};
 
 void answer_begin(struct answer *a, struct str request_id)
 {
     a->status = 200;
     a->n_headers = 0;
+    a->attachment_bytes = 0;
     answer_header(a, STR("Content-Type"), STR("application/json"));
     answer_header(a, STR("X-Request-Id"), request_id);
     answer_header(a, STR("Server"), STR("dubbogate"));
+    answer_header(a, STR("Cache-Control"), STR("no-store"));
 }
 
 void answer_header(struct answer *a, struct str name, struct str value)
 {
+    for (size_t i = 0; i < a->n_headers; i++) {
+        if (str_eq_nocase(a->headers[i].name, name)) {
+            a->headers[i].value = value;
+            return;
+        }
+    }
     if (a->n_headers < ANSWER_HEADERS_MAX)
         a->headers[a->n_headers++] = (struct header){name, value};
 }
 
-static void set_type(struct answer *a, struct str type)
+/* Of the route: leaves room for what the answer itself needs. */
+static void route_header(struct answer *a, struct str name, struct str value)
 {
-    a->headers[0].value = type; /* answer_begin puts it first */
+    if (a->n_headers < ANSWER_HEADERS_MAX - RESERVED_HEADERS)
+        answer_header(a, name, value);
+}
+
+void answer_empty(struct answer *a, unsigned status)
+{
+    size_t n = 0;
+
+    a->status = status;
+    for (size_t i = 0; i < a->n_headers; i++) {
+        if (!str_eq_nocase(a->headers[i].name, STR("Content-Type")))
+            a->headers[n++] = a->headers[i];
+    }
+    a->n_headers = n;
 }
 
 /* ---------------------------------------------------------------- results */
@@ -58,6 +84,24 @@ static struct str scalar_text(struct str json, struct arena *arena)
     return out;
 }
 
+/* The first line, at most 512 bytes, control bytes as blanks, valid UTF-8 for valid UTF-8. */
+static struct str one_line(struct str text, struct arena *arena)
+{
+    struct str line = utf_cut(text, LINE_MAX_BYTES);
+    char *to = NULL;
+
+    for (size_t i = 0; i < line.n; i++) {
+        if (line.p[i] == '\n' || line.p[i] == '\r')
+            line.n = i;
+    }
+    to = arena_cstr(arena, line);
+    for (size_t i = 0; i < line.n; i++) {
+        if ((unsigned char)to[i] < 0x20 || to[i] == 0x7f)
+            to[i] = ' ';
+    }
+    return (struct str){to, line.n};
+}
+
 static bool is_success(const struct success_policy *s, struct str json, struct arena *arena,
                        struct problem *p)
 {
@@ -68,11 +112,13 @@ static bool is_success(const struct success_policy *s, struct str json, struct a
         if (str_eq(code, s->values.v[i]))
             return true;
     }
-    message = scalar_text(member_at(json, s->message_field), arena);
+    message = one_line(scalar_text(member_at(json, s->message_field), arena), arena);
     problem_set(p, OUTCOME_BUSINESS_ERROR, STR_FMT,
-                STR_ARG(utf_cut(message, EXCEPTION_TEXT_MAX - 1)));
+                STR_ARG(utf_cut(message, sizeof(p->detail) - 1)));
     p->mapped_status = (uint16_t)s->status;
-    snprintf(p->business_code, sizeof(p->business_code), STR_FMT, STR_ARG(utf_cut(code, 60)));
+    code = one_line(code, arena);
+    snprintf(p->business_code, sizeof(p->business_code), STR_FMT,
+             STR_ARG(utf_cut(code, sizeof(p->business_code) - 1)));
     return false;
 }
 
@@ -108,36 +154,49 @@ static void envelop(struct buf *body)
     buf_add_u8(body, '}');
 }
 
+static void add_route_headers(struct answer *a, const struct response_policy *r,
+                              const struct route *route)
+{
+    for (size_t i = 0; i < r->headers.n; i++)
+        route_header(a, r->headers.v[i].name, r->headers.v[i].value);
+    if (route != NULL && route->deprecated)
+        route_header(a, STR("Deprecation"), STR("true"));
+}
+
 bool answer_value(struct answer *a, const struct policy *policy, const struct route *route,
                   bool null, struct buf *body, struct arena *arena, struct problem *p)
 {
     const struct response_policy *r = &policy->response;
 
     a->status = r->status;
+    if (!null && r->success.field.n != 0 && !is_success(&r->success, buf_str(body), arena, p))
+        return false;
+    if (!null && r->unwrap.n != 0) {
+        unwrap(body, r->unwrap);
+        null = str_eq(str_trim(buf_str(body)),
+                      STR("null")); /* the wrapper's content is the result */
+    }
+    if (null && r->null_status == 404) {
+        problem_set(p, OUTCOME_NOT_FOUND, "the result is null");
+        return false;
+    }
+    if (null && r->null_status != 200)
+        a->status = r->null_status;
     if (null) {
-        if (r->null_status == 404) {
-            problem_set(p, OUTCOME_NOT_FOUND, "the result is null");
-            return false;
-        }
-        a->status = r->null_status == 200 ? r->status : r->null_status;
         buf_truncate(body, 0);
         buf_add_str(body, STR("null"));
-    } else {
-        if (r->success.field.n != 0 && !is_success(&r->success, buf_str(body), arena, p))
-            return false;
-        if (r->unwrap.n != 0)
-            unwrap(body, r->unwrap);
     }
-    if (a->status == 204)
+    add_route_headers(a, r, route);
+    if (a->status == 204 || a->status == 205) {
         buf_truncate(body, 0);
-    else if (r->envelope != 0)
+        answer_empty(a, a->status);
+    } else if (r->envelope != 0) {
         envelop(body);
-    answer_header(a, STR("Cache-Control"), STR("no-store"));
-    for (size_t i = 0; i < r->headers.n; i++)
-        answer_header(a, r->headers.v[i].name, r->headers.v[i].value);
-    if (route != NULL && route->deprecated)
-        answer_header(a, STR("Deprecation"), STR("true"));
-    return true;
+    }
+    if (!body->failed)
+        return true;
+    problem_set(p, OUTCOME_RESPONSE_TOO_LARGE, "the answer is too large");
+    return false;
 }
 
 /* ---------------------------------------------------------------- problems */
@@ -240,25 +299,100 @@ static bool is_exception(const struct problem *p)
     return p->outcome == OUTCOME_PROVIDER_EXCEPTION || p->outcome == OUTCOME_VALIDATION_FAILED;
 }
 
-static void add_exception(struct buf *b, const struct problem *p, unsigned detail)
+static void add_exception(struct buf *b, const struct problem *p, unsigned level,
+                          struct str message)
 {
-    if (!is_exception(p) || detail == EXCEPTION_NONE)
+    bool class = level == EXCEPTION_CLASS_AND_MESSAGE && p->exception_class[0] != '\0';
+
+    if (!is_exception(p) || level == EXCEPTION_NONE || (!class && message.n == 0))
         return;
     buf_add_str(b, STR(",\"exception\":{"));
-    if (detail == EXCEPTION_CLASS_AND_MESSAGE) {
+    if (class) {
         buf_add_str(b, STR("\"class\":"));
         json_add_string(b, str_from(p->exception_class));
-        buf_add_u8(b, ',');
     }
-    buf_add_str(b, STR("\"message\":"));
-    json_add_string(b, str_from(p->exception_message));
+    if (message.n != 0) { /* Java's null message stays away */
+        buf_add_str(b, class ? STR(",\"message\":") : STR("\"message\":"));
+        json_add_string(b, message);
+    }
     buf_add_u8(b, '}');
 }
 
-static struct str detail_of(const struct problem *p, unsigned detail)
+/* ---------------------------------------------------------------- texts of providers */
+
+static bool is_word(char c)
 {
-    if (p->detail[0] == '\0' || (is_exception(p) && detail == EXCEPTION_NONE))
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Digits from s.p[i] on, at most `max`, not over `limit`; their number, 0 = none. */
+static size_t digits(struct str s, size_t i, size_t max, unsigned limit)
+{
+    size_t n = 0;
+    unsigned v = 0;
+
+    while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9' && n <= max) {
+        v = v * 10 + (unsigned)(s.p[i + n] - '0');
+        n++;
+    }
+    return n > max || v > limit ? 0 : n;
+}
+
+/* Bytes of an IPv4 address, with its port, at s.p[i]; 0 = none. */
+static size_t address_at(struct str s, size_t i)
+{
+    size_t at = i;
+    size_t port = 0;
+
+    if (i != 0 && (is_word(s.p[i - 1]) || s.p[i - 1] == '.'))
+        return 0;
+    for (unsigned part = 0; part < 4; part++) {
+        size_t n = digits(s, at, 3, 255);
+
+        if (n == 0 || (part < 3 && (at + n >= s.n || s.p[at + n] != '.')))
+            return 0;
+        at += n + (part < 3 ? 1U : 0U);
+    }
+    if (at < s.n && s.p[at] == ':')
+        port = digits(s, at + 1, 5, 65535);
+    at += port != 0 ? port + 1 : 0;
+    if (at < s.n && (is_word(s.p[at]) || (s.p[at] == '.' && at + 1 < s.n && is_word(s.p[at + 1]))))
+        return 0; /* a longer number: a version, an object identifier */
+    return at - i;
+}
+
+/* A provider that calls others puts their addresses into its texts (Dubbo's RpcException: "Tried 3 times of
+ * the providers [10.0.0.5:20880] from the registry …"); they are nobody's business out here. */
+static struct str without_addresses(struct str text, struct arena *arena)
+{
+    static const char instead[] = "[address]";
+    struct buf out = {.data = arena_alloc(arena, text.n * 2 + 1),
+                      .cap = text.n * 2 + 1,
+                      .limit = text.n * 2 + 1}; /* seven bytes at least become nine */
+
+    for (size_t i = 0; i < text.n;) {
+        size_t n = address_at(text, i);
+
+        if (n != 0)
+            buf_add(&out, instead, sizeof(instead) - 1);
+        else
+            buf_add_u8(&out, (uint8_t)text.p[i]);
+        i += n != 0 ? n : 1;
+    }
+    return utf_cut(buf_str(&out), LINE_MAX_BYTES);
+}
+
+static struct str provider_text(const char *text, struct arena *arena)
+{
+    return without_addresses(one_line(str_from(text), arena), arena);
+}
+
+static struct str detail_of(const struct problem *p, unsigned level, struct arena *arena)
+{
+    if (p->detail[0] == '\0' || (is_exception(p) && level == EXCEPTION_NONE))
         return str_from(outcome_row(p->outcome)->detail);
+    if (is_exception(p) || p->outcome == OUTCOME_PROVIDER_ERROR)
+        return provider_text(p->detail, arena);
     return str_from(p->detail);
 }
 
@@ -273,7 +407,7 @@ static void print_standard(const struct problem *p, struct str detail, struct st
 }
 
 static void print_problem(const struct problem *p, unsigned level, struct str detail, struct str id,
-                          struct buf *b)
+                          struct arena *arena, struct buf *b)
 {
     const struct outcome_row *row = outcome_row(p->outcome);
     unsigned status = problem_status(p);
@@ -286,7 +420,7 @@ static void print_problem(const struct problem *p, unsigned level, struct str de
     add_member(b, "requestId", id);
     buf_printf(b, ",\"retryable\":%s", row->retryable ? "true" : "false");
     add_errors(b, p, detail);
-    add_exception(b, p, level);
+    add_exception(b, p, level, provider_text(p->exception_message, arena));
     if (p->business_code[0] != '\0')
         add_member(b, "business_code", str_from(p->business_code));
     buf_add_u8(b, '}');
@@ -298,17 +432,16 @@ void answer_problem(struct answer *a, const struct policy *policy, const struct 
     const struct outcome_row *row = outcome_row(p->outcome);
     unsigned level = policy != NULL ? policy->response.exception_detail
                                     : EXCEPTION_CLASS_AND_MESSAGE;
-    struct str detail = detail_of(p, level);
+    struct str detail = detail_of(p, level, arena);
 
     a->status = problem_status(p);
     buf_truncate(body, 0);
     if (policy != NULL && policy->response.envelope != 0) {
         print_standard(p, detail, request_id, body);
     } else {
-        set_type(a, STR("application/problem+json"));
-        print_problem(p, level, detail, request_id, body);
+        answer_header(a, STR("Content-Type"), STR("application/problem+json"));
+        print_problem(p, level, detail, request_id, arena, body);
     }
-    answer_header(a, STR("Cache-Control"), STR("no-store"));
     if (row->retry_after_s != 0)
         answer_header(a, STR("Retry-After"), arena_printf(arena, "%u", row->retry_after_s));
     if (p->allow[0] != '\0')
@@ -339,10 +472,12 @@ void answer_attachment(struct answer *a, const struct route *route, struct str n
         struct str want = route->return_attachments.v[i];
 
         /* Dubbo's own transports change the case of names */
-        if (!str_eq_nocase(want, name) || !is_clean(value))
+        if (!str_eq_nocase(want, name) || !is_clean(value) || !utf_valid(value) ||
+            value.n > ANSWER_ATTACHMENTS_MAX - a->attachment_bytes)
             continue;
-        answer_header(a, arena_printf(arena, "X-Dubbo-" STR_FMT, STR_ARG(want)),
-                      arena_str(arena, value));
+        a->attachment_bytes += value.n;
+        route_header(a, arena_printf(arena, "X-Dubbo-" STR_FMT, STR_ARG(want)),
+                     arena_str(arena, value));
         return;
     }
 }

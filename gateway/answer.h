@@ -15,17 +15,24 @@
 #include "gateway/request.h"
 #include "gateway/settings.h"
 
-enum { ANSWER_HEADERS_MAX = 64 };
+enum {
+    ANSWER_HEADERS_MAX = 64,
+    ANSWER_ATTACHMENTS_MAX = 32768, /* bytes of all returned attachments together */
+};
 
 struct answer {
     unsigned status;
     struct header headers[ANSWER_HEADERS_MAX];
     size_t n_headers;
+    size_t attachment_bytes;
 };
 
-/* Content-Type, X-Request-Id, Server, Cache-Control. */
+/* Status 200, Content-Type, X-Request-Id, Server, Cache-Control. */
 void answer_begin(struct answer *a, struct str request_id) __attribute__((nonnull(1)));
+/* Replaces a header of that name. */
 void answer_header(struct answer *a, struct str name, struct str value) __attribute__((nonnull(1)));
+/* 202 and 204: there is no body whose type could be told. */
+void answer_empty(struct answer *a, unsigned status) NONNULL;
 
 /*
  * A result: `body` holds its JSON text and is changed in place (unwrap, envelope); `null` = null or void.

@@ -134,8 +134,9 @@ static void answer_allow(struct req *r)
         return;
     }
     answer_begin(&r->answer, r->x->request.id);
+    answer_empty(&r->answer, 204);
     answer_header(&r->answer, STR("Allow"), arena_str(&r->x->arena, str_from(r->problem.allow)));
-    exchange_answer(r->x, 204, r->answer.headers + 1, r->answer.n_headers - 1, NULL);
+    exchange_answer(r->x, 204, r->answer.headers, r->answer.n_headers, NULL);
 }
 
 /* ---------------------------------------------------------------- identity */
@@ -303,7 +304,7 @@ static void answer_result(struct req *r, struct call *c)
     bool null = c->kind == REPLY_NULL;
 
     if (r->route != NULL && r->route->oneway) {
-        r->answer.status = 202;
+        answer_empty(&r->answer, 202);
         buf_truncate(body_of(r), 0);
         send_answer(r);
         return;
