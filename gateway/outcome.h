@@ -74,7 +74,7 @@ struct outcome_row {
     const char *title; /* reason phrase of the status */
     uint16_t status;
     enum retry_condition retry;
-    bool retryable; /* for the client: the call certainly did not run, or failed at the door */
+    bool retryable; /* for the client: it did not run, and the same request may succeed later */
     bool provider_failure; /* counts against the provider (outlier detection, error counters) */
     uint8_t retry_after_s; /* 0 = no header */
     const char *detail;    /* what a client reads when nothing better is known */

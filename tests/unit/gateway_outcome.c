@@ -86,6 +86,10 @@ START_TEST(every_outcome_has_a_row)
         ck_assert_uint_ge(r->status, 200);
         ck_assert(o == OUTCOME_OK || r->status >= 400);
         ck_assert(r->retry == RETRY_NEVER || r->provider_failure);
+        /* a client mistake stays one; after an unknown outcome nobody may promise anything */
+        ck_assert(!r->retryable || r->status == 408 || r->status >= 500);
+        ck_assert(r->retry == RETRY_NEVER || r->retry == RETRY_CONNECTION_LOST ||
+                  r->retry == RETRY_TIMEOUT || r->retryable);
         ck_assert_ptr_nonnull(r->flag);
         ck_assert_ptr_nonnull(r->detail);
     }
