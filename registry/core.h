@@ -68,7 +68,6 @@ struct registry {
     struct mailbox box;
     ev_async wake;
     ev_timer tick;
-    bool hurried; /* the tick runs at TICK_MS */
     struct arena arena;
     struct registry_opts opts;
     struct source *sources;
@@ -76,31 +75,32 @@ struct registry {
     struct source fixed; /* of services with fixed providers */
     struct mailbox *workers[WORKERS_MAX];
     unsigned n_workers;
+    unsigned n_evicting; /* references whose workers were asked */
+    unsigned lookups_this_second;
+    bool configured;
+    bool hurried; /* the tick runs at TICK_MS */
+    bool unwritable_told;
+    bool stopping;
 
     struct reference *by_key;
     size_t n_references; /* look-ups among them */
     size_t n_lookups;
-    size_t n_waiting; /* pinned without any list */
-    bool configured;
-    struct list lru;     /* reference.lru, longest unused first */
-    struct list timed;   /* reference.timed */
-    struct list room;    /* reference.room, first come first served */
-    unsigned n_evicting; /* references whose workers were asked */
+    size_t n_waiting;  /* pinned without any list */
+    struct list lru;   /* reference.lru, longest unused first */
+    struct list timed; /* reference.timed */
+    struct list room;  /* reference.room, first come first served */
     uint64_t second_ms;
-    unsigned lookups_this_second;
     struct negative *negatives; /* in order of entry, which is the order of expiry */
     size_t n_negatives;
 
     struct snapshot_entry *snapshot;
     uint64_t dirty_since_ms; /* the saved list is older than this; 0 = current */
     uint64_t save_not_before_ms;
-    bool unwritable_told;
 
     struct resolver *resolver;
     uint64_t last_resolve_ms;
     uint64_t last_second_ms;
     uint64_t status; /* what the control thread was told last */
-    bool stopping;
     struct numbers numbers;
 };
 

@@ -9,7 +9,7 @@
 
 bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct err *e)
 {
-    struct str backup = STR_NONE;
+    struct str backup;
     struct url u;
 
     if (!url_parse(str_from(address), &u, e))

@@ -84,6 +84,7 @@ bool zk_is_lost(int rc)
 
 static struct zk_op *op_of(const void *data)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the library's contexts are const */
     return (struct zk_op *)(uintptr_t)data;
 }
 

