@@ -65,6 +65,17 @@ bool args_integer(const struct json_token *t, int64_t lo, int64_t hi, int64_t *o
 /* The decoded text of a string token, valid until the scratch buffer is used again. */
 struct str args_text(struct args_state *s, const struct json_token *t) NONNULL;
 
+/* json_args_number.c: numbers by declared type, and one without. */
+bool args_put_whole(struct args_state *s, const struct json_token *t,
+                    const struct jtype *type) NONNULL;
+bool args_put_double(struct args_state *s, const struct json_token *t,
+                     const struct jtype *type) NONNULL;
+bool args_put_big(struct args_state *s, const struct json_token *t,
+                  const struct jtype *type) NONNULL;
+bool args_put_number(struct args_state *s, const struct json_token *t,
+                     const struct jtype *type) NONNULL;
+void args_put_natural_number(struct args_state *s, struct str token) __attribute__((nonnull(1)));
+
 /* json_args.c */
 bool args_natural_scalar(struct args_state *s, const struct json_token *t) NONNULL;
 /* json_args_nested.c: the length of an open list is known; a map by its declared type; the place of an

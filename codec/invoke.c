@@ -44,8 +44,10 @@ enum args_result invoke_middle(struct str method, const struct arg *args, size_t
         r = args_one(&s, &args[i]);
     }
     args_end(&s);
-    if (r == ARGS_OK && out->failed)
+    if (r == ARGS_OK && out->failed) {
         r = e->result = ARGS_TOO_LARGE;
+        (void)str_copy(STR("the encoded arguments are too large"), e->detail, sizeof(e->detail));
+    }
     if (r != ARGS_OK)
         buf_truncate(out, before);
     return r;

@@ -7,12 +7,13 @@
 #include "base/fatal.h"
 #include "codec/args_state.h"
 #include "codec/base64.h"
-#include "codec/decimal.h"
 #include "codec/hs2_write.h"
-#include "codec/number.h"
 #include "codec/utf.h"
 
-enum { QUOTED_MAX = 64, NUMBER_TEXT_MAX = 63, SCRATCH_LIMIT = 64 * 1024 * 1024 };
+enum {
+    QUOTED_MAX = 64,
+    SCRATCH_LIMIT = 64 * 1024 * 1024,
+};
 
 /* ---------------------------------------------------------------- errors */
 
@@ -83,19 +84,9 @@ struct str args_text(struct args_state *s, const struct json_token *t)
         return t->text;
     buf_truncate(&s->scratch, 0);
     json_unescape(t, &s->scratch);
+    if (s->scratch.failed)
+        s->out->failed = true; /* never send half a text */
     return buf_str(&s->scratch);
-}
-
-bool args_integer(const struct json_token *t, int64_t lo, int64_t hi, int64_t *out)
-{
-    struct decimal d;
-
-    if (t->kind != JSON_TOKEN_NUMBER && t->kind != JSON_TOKEN_STRING)
-        return false;
-    if (str_to_i64(t->text, lo, hi, out))
-        return true;
-    return number_is_json(t->text) && decimal_read(t->text, &d) && decimal_to_i64(&d, out) &&
-           *out >= lo && *out <= hi;
 }
 
 void args_object(struct args_state *s, const char *class, const char *const *fields, size_t n)
@@ -112,141 +103,6 @@ void args_object(struct args_state *s, const char *class, const char *const *fie
     s->n_classes++;
 }
 
-static bool text_to_double(struct str s, double *out)
-{
-    char text[NUMBER_TEXT_MAX + 1];
-
-    if (s.n > NUMBER_TEXT_MAX)
-        return false;
-    __builtin_memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
-    *out = strtod(text, NULL);
-    return *out <= 1.7976931348623157e308 && *out >= -1.7976931348623157e308;
-}
-
-/* ---------------------------------------------------------------- numbers */
-
-static bool put_special_double(struct args_state *s, struct str text)
-{
-    double zero = 0;
-
-    if (str_is(text, "NaN"))
-        hs2_put_double(s->out, zero / zero);
-    else if (str_is(text, "Infinity"))
-        hs2_put_double(s->out, 1 / zero);
-    else if (str_is(text, "-Infinity"))
-        hs2_put_double(s->out, -1 / zero);
-    else
-        return false;
-    return true;
-}
-
-static bool put_double(struct args_state *s, const struct json_token *t, const struct jtype *type)
-{
-    double v = 0;
-
-    if (t->kind == JSON_TOKEN_STRING && put_special_double(s, t->text))
-        return true;
-    if ((t->kind != JSON_TOKEN_NUMBER && t->kind != JSON_TOKEN_STRING) ||
-        !number_is_json(t->text) || !text_to_double(t->text, &v))
-        return args_mismatch(s, t, type->name);
-    if (type->kind == JTYPE_FLOAT && (v > 3.4028235677973366e38 || v < -3.4028235677973366e38))
-        return args_mismatch(s, t, type->name);
-    hs2_put_double(s->out, v);
-    return true;
-}
-
-static bool put_whole(struct args_state *s, const struct json_token *t, const struct jtype *type)
-{
-    static const struct {
-        int64_t lo, hi;
-    } range[] = {
-        [JTYPE_BYTE] = {INT8_MIN, INT8_MAX},
-        [JTYPE_SHORT] = {INT16_MIN, INT16_MAX},
-        [JTYPE_INT] = {INT32_MIN, INT32_MAX},
-        [JTYPE_LONG] = {INT64_MIN, INT64_MAX},
-    };
-    int64_t v = 0;
-
-    if (!args_integer(t, range[type->kind].lo, range[type->kind].hi, &v))
-        return args_mismatch(s, t, type->name);
-    if (type->kind == JTYPE_LONG)
-        hs2_put_long(s->out, v);
-    else
-        hs2_put_int(s->out, (int32_t)v);
-    return true;
-}
-
-/* As text: the only form that every Dubbo line takes without a detour through double. */
-static bool put_big(struct args_state *s, const struct json_token *t, const struct jtype *type)
-{
-    struct decimal d;
-    bool number = (t->kind == JSON_TOKEN_NUMBER || t->kind == JSON_TOKEN_STRING) &&
-                  number_is_json(t->text) && decimal_read(t->text, &d);
-
-    if (!number)
-        return args_mismatch(s, t, type->name);
-    if (type->kind == JTYPE_BIG_INTEGER) {
-        for (size_t i = 0; i < t->text.n; i++) {
-            if (t->text.p[i] != '-' && (t->text.p[i] < '0' || t->text.p[i] > '9'))
-                return args_mismatch(s, t, type->name);
-        }
-    }
-    hs2_put_string(s->out, t->text);
-    return true;
-}
-
-/* Does the double print as the same decimal value?  15 digits always do. */
-static bool double_is_exact(struct str token, double v)
-{
-    struct decimal asked;
-    struct decimal got;
-    struct buf text;
-    bool same = false;
-
-    if (!decimal_read(token, &asked) || asked.exponent > 290 || asked.exponent < -290)
-        return false;
-    if (asked.n <= 15)
-        return true;
-    if (asked.n > 17)
-        return false;
-    buf_init(&text, 64);
-    number_add_double(&text, v);
-    same = decimal_read(buf_str(&text), &got) && decimal_equal(&asked, &got);
-    buf_free(&text);
-    return same;
-}
-
-static bool is_whole_token(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '.' || s.p[i] == 'e' || s.p[i] == 'E')
-            return false;
-    }
-    return true;
-}
-
-/* docs/JSON.md part A2 */
-static void put_natural_number(struct args_state *s, struct str token)
-{
-    int64_t v = 0;
-    double d = 0;
-
-    if (is_whole_token(token)) {
-        if (!str_to_i64(token, INT64_MIN, INT64_MAX, &v))
-            hs2_put_string(s->out, token);
-        else if (v >= INT32_MIN && v <= INT32_MAX)
-            hs2_put_int(s->out, (int32_t)v);
-        else
-            hs2_put_long(s->out, v);
-        return;
-    }
-    if (!s->opts->decimals_as_string && text_to_double(token, &d) && double_is_exact(token, d))
-        hs2_put_double(s->out, d);
-    else
-        hs2_put_string(s->out, token);
-}
-
 bool args_natural_scalar(struct args_state *s, const struct json_token *t)
 {
     switch (t->kind) {
@@ -258,7 +114,7 @@ bool args_natural_scalar(struct args_state *s, const struct json_token *t)
         hs2_put_bool(s->out, t->kind == JSON_TOKEN_TRUE);
         return true;
     case JSON_TOKEN_NUMBER:
-        put_natural_number(s, t->text);
+        args_put_natural_number(s, t->text);
         return true;
     case JSON_TOKEN_STRING:
         hs2_put_string(s->out, args_text(s, t));
@@ -328,11 +184,25 @@ static bool put_string(struct args_state *s, const struct json_token *t, const s
     return args_mismatch(s, t, type->name);
 }
 
+/* Could the text be the name of an enum constant?  Only those are texts for a class of somebody's own. */
+static bool is_constant_name(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+                      c >= 0x80;
+
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return s.n != 0;
+}
+
 /* An enum's name or a POJO. */
 static bool put_other(struct args_state *s, struct json_token t, const struct jtype *type)
 {
-    if (t.kind == JSON_TOKEN_STRING) {
-        hs2_put_string(s->out, args_text(s, &t));
+    if (t.kind == JSON_TOKEN_STRING && is_constant_name(t.text)) {
+        hs2_put_string(s->out, t.text);
         return true;
     }
     return t.kind == JSON_TOKEN_BEGIN_OBJECT ? args_natural(s, t)
@@ -341,18 +211,36 @@ static bool put_other(struct args_state *s, struct json_token t, const struct jt
 
 /* ---------------------------------------------------------------- arrays */
 
+static bool put_base64(struct args_state *s, struct str text)
+{
+    size_t from = 0;
+
+    if (text.p == (const char *)s->scratch.data) {
+        from = text.n; /* it was unescaped there: decode behind it, without moving it */
+        if (buf_reserve(&s->scratch, text.n) == NULL)
+            return args_fail(s, ARGS_TOO_LARGE, "the Base64 text is too long");
+        text.p = (const char *)s->scratch.data;
+    } else {
+        buf_truncate(&s->scratch, 0);
+    }
+    if (!base64_decode(text, &s->scratch))
+        return args_fail(s, ARGS_BAD_ARGUMENT, "a byte[] is written as Base64 text or as an array");
+    if (s->scratch.failed)
+        return args_fail(s, ARGS_TOO_LARGE, "the bytes are too many");
+    if (s->scratch.len != from)
+        hs2_put_binary(s->out, s->scratch.data + from, s->scratch.len - from);
+    else
+        hs2_put_binary(s->out, NULL, 0);
+    return true;
+}
+
 static bool put_bytes(struct args_state *s, struct json_token t, const struct jtype *type)
 {
-    buf_truncate(&s->scratch, 0);
-    if (t.kind == JSON_TOKEN_STRING) {
-        if (!t.plain || !base64_decode(t.text, &s->scratch))
-            return args_fail(s, ARGS_BAD_ARGUMENT,
-                             "a byte[] is written as Base64 text or as an array");
-        hs2_put_binary(s->out, s->scratch.data, s->scratch.len);
-        return true;
-    }
+    if (t.kind == JSON_TOKEN_STRING)
+        return put_base64(s, t.text);
     if (t.kind != JSON_TOKEN_BEGIN_ARRAY)
         return args_mismatch(s, &t, type->name);
+    buf_truncate(&s->scratch, 0);
     for (t = json_next(&s->j); t.kind != JSON_TOKEN_END_ARRAY; t = json_next(&s->j)) {
         int64_t v = 0;
 
@@ -362,6 +250,8 @@ static bool put_bytes(struct args_state *s, struct json_token t, const struct jt
             return args_mismatch(s, &t, STR("byte"));
         buf_add_u8(&s->scratch, (uint8_t)v);
     }
+    if (s->scratch.failed)
+        return args_fail(s, ARGS_TOO_LARGE, "the bytes are too many");
     hs2_put_binary(s->out, s->scratch.data, s->scratch.len);
     return true;
 }
@@ -400,6 +290,10 @@ bool args_typed(struct args_state *s, struct json_token t, const struct jtype *t
         hs2_put_null(s->out);
         return true;
     }
+    if (t.kind == JSON_TOKEN_STRING && !t.plain) {
+        t.text = args_text(s, &t); /* "\u0031" is "1", and some clients write every '/' as "\/" */
+        t.plain = true;
+    }
     switch (type->kind) {
     case JTYPE_BOOLEAN:
         return put_boolean(s, &t, type);
@@ -407,20 +301,19 @@ bool args_typed(struct args_state *s, struct json_token t, const struct jtype *t
     case JTYPE_SHORT:
     case JTYPE_INT:
     case JTYPE_LONG:
-        return put_whole(s, &t, type);
+        return args_put_whole(s, &t, type);
     case JTYPE_FLOAT:
     case JTYPE_DOUBLE:
-        return put_double(s, &t, type);
+        return args_put_double(s, &t, type);
     case JTYPE_CHAR:
         return put_char(s, &t, type);
     case JTYPE_STRING:
         return put_string(s, &t, type);
     case JTYPE_NUMBER:
-        return t.kind == JSON_TOKEN_NUMBER ? args_natural_scalar(s, &t)
-                                           : args_mismatch(s, &t, type->name);
+        return args_put_number(s, &t, type);
     case JTYPE_BIG_DECIMAL:
     case JTYPE_BIG_INTEGER:
-        return put_big(s, &t, type);
+        return args_put_big(s, &t, type);
     case JTYPE_DATE:
     case JTYPE_VALUE:
         return args_value(s, t, type);

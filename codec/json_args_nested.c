@@ -154,6 +154,7 @@ struct level {
     size_t place;    /* of an open list */
     size_t n;        /* elements so far */
     uint32_t object; /* number of the object; 0 = a list */
+    bool no_null;    /* a map that cannot hold null */
 };
 
 static struct level open_level(struct args_state *s, enum json_kind kind)
@@ -232,6 +233,8 @@ static bool walk(struct args_state *s, struct level *levels)
             continue;
         }
         l->n++;
+        if (t.kind == JSON_TOKEN_NULL && l->no_null)
+            return args_fail(s, ARGS_BAD_ARGUMENT, "a ConcurrentHashMap cannot hold null");
         if (t.kind == JSON_TOKEN_BEGIN_ARRAY || t.kind == JSON_TOKEN_BEGIN_OBJECT) {
             if (t.kind == JSON_TOKEN_BEGIN_OBJECT)
                 buf_add_u8(s->out, HS2_MAP_BEGIN);
@@ -259,39 +262,42 @@ bool args_natural(struct args_state *s, struct json_token t)
 
 /* ---------------------------------------------------------------- maps by declared type */
 
-static const struct {
+static const struct typed_map {
     const char *declared;
     const char *wire;
+    bool no_null;
 } typed_maps[] = {
-    {"java.util.LinkedHashMap", "java.util.LinkedHashMap"},
-    {"java.util.TreeMap", "java.util.TreeMap"},
-    {"java.util.SortedMap", "java.util.TreeMap"},
-    {"java.util.NavigableMap", "java.util.TreeMap"},
-    {"java.util.concurrent.ConcurrentMap", "java.util.concurrent.ConcurrentHashMap"},
-    {"java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.ConcurrentHashMap"},
+    {"java.util.LinkedHashMap", "java.util.LinkedHashMap", false},
+    {"java.util.TreeMap", "java.util.TreeMap", false},
+    {"java.util.SortedMap", "java.util.TreeMap", false},
+    {"java.util.NavigableMap", "java.util.TreeMap", false},
+    {"java.util.concurrent.ConcurrentMap", "java.util.concurrent.ConcurrentHashMap", true},
+    {"java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.ConcurrentHashMap", true},
 };
 
-static const char *wire_map(const struct args_state *s, const struct jtype *type)
+/* NULL: the plain map does. */
+static const struct typed_map *wire_map(const struct args_state *s, const struct jtype *type)
 {
     for (size_t i = 0; i < ARRAY_LEN(typed_maps); i++) {
         if (str_is(type->name, typed_maps[i].declared))
-            return typed_maps[i].wire;
+            return &typed_maps[i];
     }
-    return s->opts->preserve_order ? "java.util.LinkedHashMap" : NULL;
+    return s->opts->preserve_order ? &typed_maps[0] : NULL;
 }
 
 bool args_map(struct args_state *s, struct json_token t, const struct jtype *type)
 {
-    const char *wire = wire_map(s, type);
+    const struct typed_map *m = wire_map(s, type);
     struct level levels[JSON_DEPTH_MAX + 1];
 
     if (t.kind != JSON_TOKEN_BEGIN_OBJECT)
         return args_mismatch(s, &t, type->name);
-    if (wire == NULL)
+    if (m == NULL)
         return args_natural(s, t);
     buf_add_u8(s->out, 'M');
-    hs2_put_name(s->out, str_from(wire));
+    hs2_put_name(s->out, str_from(m->wire));
     levels[0] = open_level(s, t.kind);
+    levels[0].no_null = m->no_null;
     return walk(s, levels);
 }
 
@@ -303,6 +309,32 @@ struct step {
     bool object;
 };
 
+/* A key in a pointer: decoded, '~' and '/' escaped, cut between characters. */
+static void add_key(char *out, size_t cap, const struct json_token *key)
+{
+    struct buf name;
+    struct str rest;
+    size_t n = strlen(out);
+
+    buf_init(&name, key->text.n + 1);
+    json_unescape(key, &name);
+    rest = buf_str(&name);
+    while (rest.n != 0) {
+        size_t len = utf_char_len((const uint8_t *)rest.p, rest.n);
+        bool escape = *rest.p == '~' || *rest.p == '/';
+
+        size_t need = escape ? 2 : len;
+
+        if (len == 0 || *rest.p == '\0' || n + need + 1 > cap)
+            break;
+        memcpy(out + n, escape ? (*rest.p == '~' ? "~0" : "~1") : rest.p, need);
+        n += need;
+        rest = str_sub(rest, len, rest.n);
+    }
+    out[n] = '\0';
+    buf_free(&name);
+}
+
 static void add_step(char *out, size_t cap, const struct step *st)
 {
     size_t n = strlen(out);
@@ -311,19 +343,10 @@ static void add_step(char *out, size_t cap, const struct step *st)
         snprintf(out + n, cap - n, "/%zu", st->index);
         return;
     }
-    if (n + 1 < cap)
-        out[n++] = '/';
-    for (size_t i = 0; i < st->key.text.n && n + 3 < cap; i++) {
-        char c = st->key.text.p[i];
-
-        if (c == '~' || c == '/') {
-            out[n++] = '~';
-            out[n++] = c == '~' ? '0' : '1';
-        } else {
-            out[n++] = c;
-        }
-    }
-    out[n] = '\0';
+    if (n + 1 >= cap)
+        return;
+    memcpy(out + n, "/", 2);
+    add_key(out, cap, &st->key);
 }
 
 /* Reads the text again up to the error: costs nothing while there is none. */

@@ -256,17 +256,18 @@ static bool put_year(struct args_state *s, const struct json_token *t, const cha
     return true;
 }
 
-/* "2024-05" and "--05-04": two numbers at fixed places. */
+/* "2024-05" and "--05-04": two numbers with a dash between. */
 static bool put_two(struct args_state *s, const struct json_token *t, const char *class,
-                    const char *const *fields, size_t dash, struct str prefix)
+                    const char *const *fields, struct str prefix, int64_t a_max, int64_t b_max)
 {
+    enum { DASH = 4 };
     struct str text = t->kind == JSON_TOKEN_STRING ? args_text(s, t) : STR_NONE;
     int64_t a = 0;
     int64_t b = 0;
 
-    if (text.n != dash + 3 || !str_starts(text, prefix) || text.p[dash] != '-' ||
-        !str_to_i64(str_sub(text, prefix.n, dash), 0, 9999, &a) ||
-        !str_to_i64(str_sub(text, dash + 1, text.n), 1, 31, &b))
+    if (text.n != DASH + 3 || !str_starts(text, prefix) || text.p[DASH] != '-' ||
+        !str_to_i64(str_sub(text, prefix.n, DASH), 0, a_max, &a) ||
+        !str_to_i64(str_sub(text, DASH + 1, text.n), 1, b_max, &b))
         return false;
     args_object(s, class, fields, 2);
     hs2_put_int(s->out, (int32_t)a);
@@ -278,14 +279,22 @@ static bool put_year_month(struct args_state *s, const struct json_token *t, con
 {
     static const char *const fields[] = {"year", "month"};
 
-    return put_two(s, t, class, fields, 4, STR_NONE);
+    return put_two(s, t, class, fields, STR_NONE, 9999, 12);
 }
 
 static bool put_month_day(struct args_state *s, const struct json_token *t, const char *class)
 {
     static const char *const fields[] = {"month", "day"};
 
-    return put_two(s, t, class, fields, 4, STR("--"));
+    struct date_fields d;
+    char leap[16];
+
+    /* 2000 had a 29 February: the text must be a day of that year */
+    return t->kind == JSON_TOKEN_STRING && args_text(s, t).n == 7 &&
+           snprintf(leap, sizeof(leap), "2000" STR_FMT, STR_ARG(str_sub(args_text(s, t), 1, 7))) >
+               0 &&
+           date_parse(str_from(leap), &d) && d.parts == DATE_HAS_DATE &&
+           put_two(s, t, class, fields, STR("--"), 12, 31);
 }
 
 static bool put_zone_offset(struct args_state *s, const struct json_token *t, const char *class)
@@ -378,10 +387,15 @@ static bool put_atomic_boolean(struct args_state *s, const struct json_token *t,
 {
     static const char *const fields[] = {"value"};
 
-    if (t->kind != JSON_TOKEN_TRUE && t->kind != JSON_TOKEN_FALSE)
+    bool yes = t->kind == JSON_TOKEN_TRUE ||
+               (t->kind == JSON_TOKEN_STRING && str_is(t->text, "true"));
+    bool no = t->kind == JSON_TOKEN_FALSE ||
+              (t->kind == JSON_TOKEN_STRING && str_is(t->text, "false"));
+
+    if (!yes && !no)
         return false;
     args_object(s, class, fields, 1);
-    hs2_put_int(s->out, t->kind == JSON_TOKEN_TRUE ? 1 : 0);
+    hs2_put_int(s->out, yes ? 1 : 0);
     return true;
 }
 
