@@ -66,7 +66,11 @@ bool traceparent_is_good(struct str s)
     bool zero_span = false;
     bool ignored = false;
 
-    return s.n == TRACEPARENT_LEN && str_starts(s, STR("00-")) && s.p[35] == '-' &&
+    /* W3C: what a later version appends is not for us; version ff does not exist */
+    if (s.n < TRACEPARENT_LEN || str_starts(s, STR("ff")) ||
+        (s.n > TRACEPARENT_LEN && (str_starts(s, STR("00")) || s.p[TRACEPARENT_LEN] != '-')))
+        return false;
+    return is_hex(str_sub(s, 0, 2), &ignored) && s.p[2] == '-' && s.p[35] == '-' &&
            s.p[52] == '-' && is_hex(str_sub(s, 3, 35), &zero_trace) && !zero_trace &&
            is_hex(str_sub(s, 36, 52), &zero_span) && !zero_span &&
            is_hex(str_sub(s, 53, 55), &ignored);
@@ -85,8 +89,8 @@ static void put_hex(char *at, uint64_t v)
 void traceparent_make(struct str parent, uint64_t *random, char out[TRACEPARENT_LEN + 1])
 {
     memcpy(out, "00-00000000000000000000000000000000-0000000000000000-01", TRACEPARENT_LEN + 1);
-    if (parent.n == TRACEPARENT_LEN) {
-        memcpy(out, parent.p, TRACEPARENT_LEN);
+    if (parent.n >= TRACEPARENT_LEN) {
+        memcpy(out + 3, parent.p + 3, TRACEPARENT_LEN - 3); /* in our version */
     } else {
         put_hex(out + 3, next(random));
         put_hex(out + 19, next(random) | 1U);

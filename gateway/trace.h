@@ -18,8 +18,8 @@ void request_id_make(uint64_t wall_ms, uint64_t *random, char out[REQUEST_ID_LEN
 /* 1 to 128 of [A-Za-z0-9._-]: may be taken over. */
 bool request_id_is_good(struct str s);
 
-/* 00-TRACE-SPAN-FLAGS with neither id all zero. */
+/* VERSION-TRACE-SPAN-FLAGS with neither id all zero; later versions may append more. */
 bool traceparent_is_good(struct str s);
-/* A new span in the given trace (its traceparent), or in a new one when parent.n == 0. */
+/* A new span in the given trace (its good traceparent), or in a new one when parent.n == 0. */
 void traceparent_make(struct str parent, uint64_t *random, char out[TRACEPARENT_LEN + 1])
     __attribute__((nonnull(2, 3)));
