@@ -111,32 +111,37 @@ void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, str
     buf_add_u8(out, '\0');
 }
 
-/* The local address that the kernel would use towards the server: nothing is sent (decision R10). */
-static bool local_address(const char *server, union address *out)
+void zk_print_address(const union address *a, char *out, size_t cap)
 {
-    struct str host = STR_NONE;
-    uint16_t port = 0;
+    struct buf b;
+
+    buf_init(&b, 256);
+    add_address(a, &b);
+    snprintf(out, cap, STR_FMT, STR_ARG(buf_str(&b)));
+    buf_free(&b);
+}
+
+/* The local address that the kernel would use towards the server: nothing is sent (decision R10). */
+static bool local_address(const union address *server, union address *out)
+{
+    bool v6 = server->sa.sa_family == AF_INET6;
     socklen_t len = sizeof(*out);
-    int fd = -1;
+    int fd = socket(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool ok = false;
 
-    if (!cut_port(str_from(server), &host, &port) || !address_from_text(host, port, out))
-        return false;
-    fd = socket(out->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    ok = connect(fd, &out->sa,
-                 out->sa.sa_family == AF_INET6 ? (socklen_t)sizeof(out->v6)
-                                               : (socklen_t)sizeof(out->v4)) == 0 &&
+    ok = connect(fd, &server->sa,
+                 v6 ? (socklen_t)sizeof(server->v6) : (socklen_t)sizeof(server->v4)) == 0 &&
          getsockname(fd, &out->sa, &len) == 0;
     close(fd);
     return ok;
 }
 
-void zk_find_consumer_ip(struct zk *z, const char *server)
+void zk_find_consumer_ip(struct zk *z, const union address *server)
 {
     const char *configured = z->source->home->opts.consumer_address;
-    union address a;
+    union address a = {.sa.sa_family = AF_UNSPEC};
     struct buf b;
 
     if (z->consumer_ip[0] != '\0')
@@ -145,6 +150,8 @@ void zk_find_consumer_ip(struct zk *z, const char *server)
         snprintf(z->consumer_ip, sizeof(z->consumer_ip), "%s", configured);
         return;
     }
+    if (server->sa.sa_family == AF_UNSPEC)
+        return; /* lost again before we could look */
     if (!local_address(server, &a)) {
         log_warn("registry",
                  "registry %s: no consumer nodes: our own address is not known; "

@@ -171,7 +171,7 @@ struct zk_event {
     int state;
     int64_t id;
     int timeout_ms;
-    char server[64];
+    union address server; /* AF_UNSPEC: not known */
     char path[];
 };
 
@@ -219,12 +219,13 @@ static void on_connected(struct zk_session *s, const struct zk_event *e)
     s->ever_connected = true;
     if (e->timeout_ms > 0)
         s->timeout_ms = (uint32_t)e->timeout_ms;
-    snprintf(s->server, sizeof(s->server), "%s", e->server);
+    if (e->server.sa.sa_family != AF_UNSPEC)
+        zk_print_address(&e->server, s->server, sizeof(s->server));
     set_connected(s, true);
     log_notice("registry", "registry %s: connected to %s, session 0x%llx%s, timeout %u ms",
                name_of(s), s->server, (unsigned long long)e->id, is_new ? "" : " goes on",
                s->timeout_ms);
-    zk_find_consumer_ip(s->zk, s->server);
+    zk_find_consumer_ip(s->zk, &e->server);
     if (is_new)
         s->started_ms = now; /* else the library has set its watches again */
     s->id = e->id;
@@ -282,11 +283,13 @@ void zk_watcher(zhandle_t *h, int type, int state, const char *path, void *ctx)
         memcpy(e->path, path, n);
     if (type == ZOO_SESSION_EVENT && state == ZOO_CONNECTED_STATE) {
         const clientid_t *id = zoo_client_id(h);
-        const char *server = zoo_get_current_server(h);
+        socklen_t len = sizeof(e->server);
 
+        /* zoo_get_current_server answers with one static buffer for all handles */
+        if (zookeeper_get_connected_host(h, &e->server.sa, &len) == NULL)
+            e->server.sa.sa_family = AF_UNSPEC;
         e->id = id != NULL ? id->client_id : 0;
         e->timeout_ms = zoo_recv_timeout(h);
-        snprintf(e->server, sizeof(e->server), "%s", server != NULL ? server : "");
     }
     mailbox_push(&handle->session->zk->source->home->box, &e->post.mail);
 }

@@ -168,8 +168,10 @@ bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts,
  * one is left out stays in `e`. */
 void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, struct err *e)
     __attribute__((nonnull(2, 3, 4)));
-/* Once: the address that others see us under.  `server` as the library names it. */
-void zk_find_consumer_ip(struct zk *z, const char *server);
+/* host:port */
+void zk_print_address(const union address *a, char *out, size_t cap);
+/* Once: the address that others see us under, on the way to `server` (AF_UNSPEC = not known). */
+void zk_find_consumer_ip(struct zk *z, const union address *server);
 
 /* ---- paths ---- */
 void zk_watch(void *kind, struct reference *ref);

@@ -378,7 +378,8 @@ class Driver:
             args += ["--service", s]
         self.err = tempfile.TemporaryFile()
         # a server that does not answer: the library itself forgets the calls that it drops (ROBUSTNESS 0.4)
-        env = dict(env or {}, LSAN_OPTIONS="suppressions=%s:print_suppressions=0" % SUPPRESSIONS)
+        env = dict(env or {}, TSAN_OPTIONS="suppressions=" + SUPPRESSIONS.replace("lsan", "tsan"),
+                   LSAN_OPTIONS="suppressions=%s:print_suppressions=0" % SUPPRESSIONS)
         self.proc = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.err,
                                      env=dict(os.environ, **env))
         self.lines = queue.Queue()
