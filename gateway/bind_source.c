@@ -20,11 +20,10 @@ bool binder_fail(struct binder *b, enum outcome o, struct str source, const char
 
 bool binder_fail_duplicate(struct binder *b, struct str key)
 {
-    size_t at = (size_t)(key.p - b->body.p);
-
-    json_position(b->body, at, &b->p->line, &b->p->column);
+    json_position(b->body, (size_t)(key.p - b->body.p), &b->p->line, &b->p->column);
     problem_set(b->p, OUTCOME_BAD_REQUEST,
-                "broken JSON at line %u, column %u: the key \"" STR_FMT "\" comes twice",
+                "broken JSON at line %u, column %u: the member \"" STR_FMT
+                "\" comes twice in one object",
                 b->p->line, b->p->column, STR_ARG(utf_cut(key, 64)));
     return false;
 }
