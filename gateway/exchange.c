@@ -99,7 +99,11 @@ void exchanges_cut_stuck(struct exchanges *h)
 void exchanges_close_idle(struct exchanges *h)
 {
     list_each_safe(l, &h->phases[PHASE_IDLE]) {
-        cut(container_of(l, struct client, link));
+        struct client *c = container_of(l, struct client, link);
+
+        if (c->since_ms > h->now_ms)
+            break; /* those that were cut stand at the end of the list */
+        cut(c);
     }
 }
 
