@@ -284,18 +284,23 @@ static void on_job_mail(struct control *c, struct job *j)
         ev_break(c->loop, EVBREAK_ALL);
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *a, int events)
+static void take_registry_mail(struct control *c)
 {
-    struct control *c = container_of(a, struct control, wake);
-
     for (struct mail *m = mailbox_take(&c->registry_box.box), *next = NULL; m != NULL; m = next) {
         struct registry_mail *r = container_of(m, struct registry_mail, mail);
 
         next = m->next;
-        if (r->kind == REGISTRY_MAIL_REPORT)
+        if (r->kind == REGISTRY_MAIL_REPORT && c->phase != CONTROL_STOPPED)
             admin_on_report(c->admin, r);
         registry_mail_free(r);
     }
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *a, int events)
+{
+    struct control *c = container_of(a, struct control, wake);
+
+    take_registry_mail(c);
     for (struct mail *m = mailbox_take(&c->box.box), *next = NULL; m != NULL; m = next) {
         next = m->next;
         on_job_mail(c, container_of(m, struct job, mail));
@@ -470,6 +475,7 @@ static void stop(struct control *c)
     c->phase = CONTROL_STOPPED;
     admin_stop(c->admin);
     registry_stop(c->registry);
+    take_registry_mail(c); /* what came after the loop ended */
     free(c->workers);
     if (c->settings->process.pid_file.n != 0)
         unlink(c->settings->process.pid_file.p);
