@@ -253,7 +253,7 @@ static bool within_limits(struct req *r)
     if (x->verdict.content_length > x->max_body) {
         problem_set(&r->problem, OUTCOME_REQUEST_TOO_LARGE,
                     "the request body is over the limit of %zu bytes", x->max_body);
-    } else if (h->n_requests > s->limits.requests_in_flight / h->n_workers + 1) {
+    } else if (h->n_requests > (s->limits.requests_in_flight + h->n_workers - 1) / h->n_workers) {
         problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many requests in flight");
     } else if (h->http.body_bytes + x->verdict.content_length > h->http.limits.memory) {
         problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many request bodies in memory");
