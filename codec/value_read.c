@@ -248,16 +248,27 @@ static bool print_zoned(struct hs2_json *j, const struct value_slots *s)
 {
     size_t before = j->out->len;
     bool ok = print_joined(j, s, "");
+    size_t bracket = 0;
+    struct str zone = STR_NONE;
 
     if (!ok)
         return false;
     if (!slot_is_set(j, s, 2))
         return true;
     j->out->len--; /* the closing quote moves */
+    bracket = j->out->len;
     buf_add_u8(j->out, '[');
     ok = slot_text(j, s, 2, j->out);
-    buf_add_u8(j->out, ']');
-    return quoted(j, before, ok);
+    if (!ok)
+        return quoted(j, before, false);
+    zone = str_sub(buf_str(j->out), bracket + 1, j->out->len);
+    /* a zone that is its own offset is not told twice, as in Java */
+    if (zone.n != 0 && (zone.p[0] == 'Z' || zone.p[0] == '+' || zone.p[0] == '-') &&
+        str_ends(str_sub(buf_str(j->out), before, bracket), zone))
+        buf_truncate(j->out, bracket);
+    else
+        buf_add_u8(j->out, ']');
+    return quoted(j, before, true);
 }
 
 static bool print_instant(struct hs2_json *j, const struct value_slots *s)
