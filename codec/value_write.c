@@ -3,6 +3,7 @@
  * docs/HESSIAN2.md section 8).  One row per class.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "codec/args_state.h"
 #include "codec/date_parse.h"
@@ -185,12 +186,26 @@ static void put_zone_name(struct args_state *s, const struct date_fields *d)
     hs2_put_name(s->out, str_from(text));
 }
 
+/* Made of what zone names and offsets are made of. */
+static bool is_zone_name(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool word = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!word && (c == '\0' || strchr("/_+-:.~", c) == NULL))
+            return false;
+    }
+    return s.n != 0;
+}
+
 static bool put_zoned(struct args_state *s, const struct json_token *t, const char *class)
 {
     static const char *const fields[] = {"dateTime", "offset", "zoneId"};
     struct date_fields d;
 
-    if (!read_fields(s, t, DATE_HAS_DATE | DATE_HAS_TIME | DATE_HAS_ZONE, &d))
+    if (!read_fields(s, t, DATE_HAS_DATE | DATE_HAS_TIME | DATE_HAS_ZONE, &d) ||
+        (d.zone.n != 0 && !is_zone_name(d.zone)))
         return false;
     args_object(s, class, fields, 3);
     put_date_time_part(s, &d);
@@ -321,7 +336,8 @@ static bool put_text_field(struct args_state *s, const struct json_token *t, con
 
 static bool put_zone_id(struct args_state *s, const struct json_token *t, const char *class)
 {
-    return put_text_field(s, t, class, "zoneId");
+    return t->kind == JSON_TOKEN_STRING && is_zone_name(args_text(s, t)) &&
+           put_text_field(s, t, class, "zoneId");
 }
 
 static bool is_uuid(struct str s)
@@ -352,8 +368,16 @@ static bool put_locale(struct args_state *s, const struct json_token *t, const c
 
     if (t->kind != JSON_TOKEN_STRING || text.n >= sizeof(name))
         return false;
-    for (size_t i = 0; i < text.n; i++)
-        name[i] = text.p[i] == '-' ? '_' : text.p[i];
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool word = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!word && c != '_' && c != '-' && c != '#')
+            return false;
+        name[i] = c;
+        if (c == '-')
+            name[i] = '_';
+    }
     args_object(s, class, fields, 1);
     hs2_put_string(s->out, (struct str){name, text.n});
     return true;
