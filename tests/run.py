@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Runs the suites that need real or scripted peers: every tests/SUITE/test_*.py, one after another.
+
+usage: tests/run.py SUITE… [-k NAME…]      e2e incidents interop; NAME = part of a test's name or of a file's
+       VARIANT=debug|asan  LINE=2.6|2.7|3.2|3.3  TIMEOUT=seconds for one file (900)
+
+Each file is a program that makes its own network namespace and prints "ok NAME", "FAIL NAME" and
+"N passed, N failed[, N skipped]" (tests/lib/registry_kit.py, run()).  It gets a directory of its own,
+build/test/SUITE-NAME, for everything it writes, and when it ends, or does not, nothing that it started stays.
+Directories of files that passed are removed."""
+import argparse
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NUMBERS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+TIMEOUT = float(os.environ.get("TIMEOUT", "900"))
+TAIL = 60
+
+
+def holds_name(path, names):
+    """Does the file, by its own name or by what it defines, hold one of the tests asked for?"""
+    if not names:
+        return True
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return any(n in os.path.basename(path) or n in text for n in names)
+
+
+def end_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def play(suite, path, names):
+    """One file: (passed, failed, skipped)."""
+    name = "%s-%s" % (suite, os.path.basename(path)[len("test_"):-len(".py")])
+    where = os.path.join(TOP, "build", "test", name)
+    shutil.rmtree(where, ignore_errors=True)
+    os.makedirs(where)
+    chosen = [n for n in names if n not in os.path.basename(path)]
+    proc = subprocess.Popen([sys.executable, path] + chosen, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, env=dict(os.environ, TMPDIR=where), start_new_session=True,
+                            text=True, errors="replace", cwd=TOP)
+    late = threading.Event()
+
+    def give_up():
+        late.set()
+        end_group(proc.pid)
+
+    timer = threading.Timer(TIMEOUT, give_up)
+    timer.start()
+    numbers, lines = None, []
+    with open(os.path.join(where, "log"), "w", encoding="utf-8") as log:
+        for line in proc.stdout:
+            log.write(line)
+            lines.append(line)
+            m = NUMBERS.match(line.strip())
+            if m:
+                numbers = [int(n or 0) for n in m.groups()]
+            elif line.startswith(("ok ", "FAIL ")):
+                sys.stdout.write(line)
+                sys.stdout.flush()
+    os.waitid(os.P_PID, proc.pid, os.WEXITED | os.WNOWAIT)  # not reaped yet: the number is still its own
+    timer.cancel()
+    end_group(proc.pid)
+    rc = proc.wait()
+    if numbers is None or (rc != 0 and numbers[1] == 0):
+        why = "not done after %g s" % TIMEOUT if late.is_set() else "it ended with %d" % rc
+        print("FAIL    %s: %s" % (name, why))
+        # what it had counted by itself is lost with it
+        good = sum(1 for x in lines if x.startswith("ok "))
+        bad = sum(1 for x in lines if x.startswith("FAIL "))
+        numbers = [good, bad + 1, 0]
+    if numbers[1]:
+        print("---- %s/log" % os.path.relpath(where, TOP))
+        sys.stdout.writelines(lines[-TAIL:])
+    elif numbers[2]:
+        sys.stdout.writelines(lines[-3:])
+    else:
+        shutil.rmtree(where, ignore_errors=True)
+    return numbers
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("suites", nargs="+", choices=["e2e", "incidents", "interop"])
+    ap.add_argument("-k", dest="names", action="extend", nargs="+", default=[])
+    a = ap.parse_args()
+    total = [0, 0, 0]
+    begin = time.monotonic()
+    for suite in a.suites:
+        for path in sorted(glob.glob(os.path.join(TOP, "tests", suite, "test_*.py"))):
+            if holds_name(path, a.names):
+                total = [x + y for x, y in zip(total, play(suite, path, a.names))]
+    if a.names and not any(total):
+        print("FAIL    no test is called %s" % " ".join(a.names))
+        total[1] = 1
+    print("%.0f s" % (time.monotonic() - begin))
+    print("%d passed, %d failed%s" % (total[0], total[1], ", %d skipped" % total[2] if total[2] else ""))
+    sys.exit(1 if total[1] else 0)
+
+
+if __name__ == "__main__":
+    main()
