@@ -41,6 +41,7 @@ CASES = [
     case("echoAnyMap", ["java.util.Map"], '[{"a":1,"b":[true,null,"x"],"c":{"d":2.5}}]'),
     case("echoStringSet", ["java.util.Set"], '[["a"]]'),
     case("echoObject", ["java.lang.Object"], '[{"a":[1,2]}]'),
+    case("echoAnimal", ["demo.sample.api.Animal"], '[{"species":"canis"}]'),
     case("dog", [], '[]'),
     case("circular", [], '[]'),
     case("sharedRefs", [], '[]'),
