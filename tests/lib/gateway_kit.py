@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 
 from registry_kit import run as run_plain
 from registry_kit import (Client, Providers, Relay, TOP, ZooKeeper, consumers, wait_until)  # noqa: F401
@@ -99,10 +100,14 @@ class Stub(Process):
 
 
 class JavaProvider(Process):
-    def __init__(self, line, port=20880, registry="zookeeper://127.0.0.1:2181", *options):
+    """A real Dubbo provider (tests/interop/provider) of one line."""
+
+    def __init__(self, line, port=20880, registry="zookeeper://127.0.0.1:2181", *options, heap="128m"):
+        # under any other name Dubbo takes the address that /etc/hosts gives it, without a word
+        assert socket.gethostname() == "localhost", "not in a namespace of the tests: " + socket.gethostname()
         jar = os.path.join(TOP, "build/interop", line, "sample-provider.jar")
-        self.port = port
-        self._start(["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", jar,
+        self.port, self.registry = port, registry
+        self._start(["java", "-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", jar,
                      "port=%d" % port, "registry=%s" % registry] + list(options))
 
     def wait_ready(self, seconds=60):
@@ -110,7 +115,17 @@ class JavaProvider(Process):
             assert self.proc.poll() is None, self.log() + self.output()
             return "READY " in self.output() or "READY " in self.log()
         wait_until(f, seconds, "the Java provider is ready")
+        if self.registry.startswith("zookeeper://"):
+            self._check_address(int(self.registry.rsplit(":", 1)[1]))
         return self
+
+    def _check_address(self, zk_port):
+        c = Client(zk_port)
+        nodes = [urllib.parse.unquote_plus(n) for n in c.children("/dubbo/%s/providers" % RICH)]
+        c.close()
+        foreign = [n for n in nodes if not re.match(r"[a-z]+://127\.0\.0\.1:", n)]
+        assert not foreign, "not on loopback: %s" % foreign
+        assert any(":%d/" % self.port in n for n in nodes), "port %d is not in the registry: %s" % (self.port, nodes)
 
 
 class Gateway(Process):
