@@ -43,9 +43,10 @@ def wait_until(f, seconds, what):
 # ---------------------------------------------------------------- server
 
 class ZooKeeper:
-    def __init__(self, port=2181, tick_ms=500, data=None, ensemble=None):
+    def __init__(self, port=2181, tick_ms=500, data=None, ensemble=None, heap="128m"):
         """`ensemble`: ({number: client port}, own number)"""
         self.port = port
+        self.heap = heap
         self.dir = data or tempfile.mkdtemp(prefix="zk-")
         self.own = data is None
         self.proc = None
@@ -65,14 +66,14 @@ class ZooKeeper:
     def start(self, wait=True):
         log = open(os.path.join(self.dir, "log"), "ab")
         self.proc = subprocess.Popen(
-            ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", CLASSPATH,
+            ["java", "-Xmx" + self.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", CLASSPATH,
              "org.apache.zookeeper.server." + self.main, os.path.join(self.dir, "zoo.cfg")],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         return self.wait_ready() if wait else self
 
     def wait_ready(self):
-        wait_until(lambda: "Zxid:" in self.word("srvr"), 20, "ZooKeeper answers on port %d" % self.port)
+        wait_until(lambda: "Zxid:" in self.word("srvr"), 60, "ZooKeeper answers on port %d" % self.port)
         return self
 
     def word(self, w):
