@@ -77,7 +77,7 @@ enum registry_mail_kind {
     REGISTRY_MAIL_EVICT,  /* is `key` idle with you?  answer with registry_evict_answer */
     REGISTRY_MAIL_GONE,   /* `key` was evicted: drop what you hold of it */
     REGISTRY_MAIL_REPORT, /* answer to registry_report: `report` holds JSON */
-    REGISTRY_MAIL_STATUS, /* readiness changed: look at registry_status */
+    REGISTRY_MAIL_STATUS, /* readiness changed: look at registry_numbers */
 };
 
 enum registry_refusal {
@@ -129,7 +129,9 @@ void registry_evict_answer(struct registry *r, struct mailbox *box, struct str k
 /* Reads the list of one reference again. */
 void registry_refresh(struct registry *r, struct str key_text) __attribute__((nonnull(1)));
 
-/* What the admin interface shows; the answer comes as REGISTRY_MAIL_REPORT. */
+/* What the admin interface shows; the answer comes as REGISTRY_MAIL_REPORT.  A reference has the members of
+ * docs/OPERATIONS.md section 4.1, providers.list (address, state: listed, unlisted or why it is not usable,
+ * weight, release, application) and events (the last 20: time, text). */
 enum registry_report_kind {
     REGISTRY_REPORT_REFERENCES, /* {"count":…,"limit":…,"references":[…]}, docs/OPERATIONS.md section 4.1,
                                    without the worker's numbers (in_flight, calls, errors) */

@@ -891,6 +891,58 @@ START_TEST(a_rolled_back_registry_takes_nobody_away)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- names */
+
+static const char *resolves_to;
+
+static bool fake_lookup(const char *name, union address *out, struct err *why)
+{
+    if (resolves_to != NULL && address_from_text(str_from(resolves_to), 0, out))
+        return true;
+    err_set(why, "%s is not known", name);
+    return false;
+}
+
+START_TEST(names_are_resolved_again)
+{
+    const struct str urls[] = {STR_INIT("dubbo://provider.example:1/a.B"),
+                               STR_INIT("dubbo://127.0.0.1:2/a.B")};
+    const struct list_report l = {.urls = urls, .n = ARRAY_LEN(urls), .exists = true, .czxid = 7};
+    const struct provider *p = NULL;
+
+    start();
+    run();
+    resolver_free(r->resolver);
+    r->resolver = resolver_new(fake_lookup);
+    resolves_to = NULL;
+    configure("a.B", NULL);
+    reference_on_list(find("a.B"), &l);
+    (void)told(0);
+    p = &find("a.B")->directory->providers[1];
+    ck_assert_str_eq(unusable_name(p->unusable), unusable_name(UNUSABLE_ADDRESS));
+    resolves_to = "10.0.0.1";
+    pass(RESOLVE_AGAIN_MS);
+    ck_told(0, "a.B: 2 1;");
+    p = &find("a.B")->directory->providers[1];
+    ck_assert_int_eq(p->unusable, USABLE);
+    ck_assert_uint_eq(ntohl(p->addr.v4.sin_addr.s_addr), 0x0a000001);
+    resolves_to = "10.0.0.2";
+    pass(RESOLVE_AGAIN_MS);
+    ck_told(0, "a.B: 2 1;");
+    pass(RESOLVE_AGAIN_MS);
+    ck_told(0, "");
+    resolves_to = NULL; /* a name server that fails takes nobody away */
+    pass(RESOLVE_AGAIN_MS);
+    ck_told(0, "");
+    resolves_to = "169.254.169.254";
+    pass(RESOLVE_AGAIN_MS);
+    ck_told(0, "a.B: 2 1;");
+    p = &find("a.B")->directory->providers[1];
+    ck_assert_int_eq(p->unusable, UNUSABLE_ADDRESS);
+    end();
+}
+END_TEST
+
 /* ---------------------------------------------------------------- saved lists */
 
 START_TEST(saved_lists)
@@ -1112,5 +1164,6 @@ TEST_MAIN("registry_reference", every_pair_of_states, gauges_follow_the_states, 
           the_least_recently_used_goes, busy_ones_stay, used_meanwhile_is_busy,
           a_silent_worker_counts_as_busy, configured_ones_are_never_evicted, many_wait_for_room,
           idle_ones_leave, grace_ends, no_grace, a_wiped_registry_takes_nobody_away,
-          a_rolled_back_registry_takes_nobody_away, saved_lists, fixed_providers,
-          control_hears_of_changes, reports, an_address_without_a_kind, many_threads)
+          a_rolled_back_registry_takes_nobody_away, names_are_resolved_again, saved_lists,
+          fixed_providers, control_hears_of_changes, reports, an_address_without_a_kind,
+          many_threads)
