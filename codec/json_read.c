@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/fatal.h"
 #include "codec/number.h"
 #include "codec/utf.h"
 

@@ -1,91 +1,91 @@
 #include "codec/jtype.h"
 
-#include "base/fatal.h"
+#include "codec/utf.h"
 
-enum { NAME_MAX_LEN = 512, DIMS_MAX = 16 };
+enum { NAME_MAX_LEN = 512, DIMS_MAX = 16, SUGGEST_MAX_LEN = 24, QUOTED_MAX = 80 };
 
 struct known {
-    const char *name;
+    struct str name;
     enum jtype_kind kind;
     bool primitive;
 };
 
 static const struct known known[] = {
-    {"boolean", JTYPE_BOOLEAN, true},
-    {"byte", JTYPE_BYTE, true},
-    {"short", JTYPE_SHORT, true},
-    {"int", JTYPE_INT, true},
-    {"long", JTYPE_LONG, true},
-    {"float", JTYPE_FLOAT, true},
-    {"double", JTYPE_DOUBLE, true},
-    {"char", JTYPE_CHAR, true},
-    {"java.lang.Boolean", JTYPE_BOOLEAN, false},
-    {"java.lang.Byte", JTYPE_BYTE, false},
-    {"java.lang.Short", JTYPE_SHORT, false},
-    {"java.lang.Integer", JTYPE_INT, false},
-    {"java.lang.Long", JTYPE_LONG, false},
-    {"java.lang.Float", JTYPE_FLOAT, false},
-    {"java.lang.Double", JTYPE_DOUBLE, false},
-    {"java.lang.Character", JTYPE_CHAR, false},
-    {"java.lang.String", JTYPE_STRING, false},
-    {"java.lang.CharSequence", JTYPE_STRING, false},
-    {"java.lang.Class", JTYPE_STRING, false},
-    {"java.lang.Number", JTYPE_NUMBER, false},
-    {"java.math.BigDecimal", JTYPE_BIG_DECIMAL, false},
-    {"java.math.BigInteger", JTYPE_BIG_INTEGER, false},
-    {"java.util.Date", JTYPE_DATE, false},
-    {"java.sql.Date", JTYPE_VALUE, false},
-    {"java.sql.Time", JTYPE_VALUE, false},
-    {"java.sql.Timestamp", JTYPE_VALUE, false},
-    {"java.util.Calendar", JTYPE_VALUE, false},
-    {"java.util.UUID", JTYPE_VALUE, false},
-    {"java.util.Locale", JTYPE_VALUE, false},
-    {"java.util.concurrent.atomic.AtomicLong", JTYPE_VALUE, false},
-    {"java.util.concurrent.atomic.AtomicInteger", JTYPE_VALUE, false},
-    {"java.util.concurrent.atomic.AtomicBoolean", JTYPE_VALUE, false},
-    {"java.time.LocalDate", JTYPE_VALUE, false},
-    {"java.time.LocalTime", JTYPE_VALUE, false},
-    {"java.time.LocalDateTime", JTYPE_VALUE, false},
-    {"java.time.Instant", JTYPE_VALUE, false},
-    {"java.time.Duration", JTYPE_VALUE, false},
-    {"java.time.Period", JTYPE_VALUE, false},
-    {"java.time.Year", JTYPE_VALUE, false},
-    {"java.time.YearMonth", JTYPE_VALUE, false},
-    {"java.time.MonthDay", JTYPE_VALUE, false},
-    {"java.time.ZoneId", JTYPE_VALUE, false},
-    {"java.time.ZoneOffset", JTYPE_VALUE, false},
-    {"java.time.OffsetDateTime", JTYPE_VALUE, false},
-    {"java.time.OffsetTime", JTYPE_VALUE, false},
-    {"java.time.ZonedDateTime", JTYPE_VALUE, false},
-    {"java.lang.Object", JTYPE_OBJECT, false},
-    {"java.util.Collection", JTYPE_LIST, false},
-    {"java.lang.Iterable", JTYPE_LIST, false},
-    {"java.util.List", JTYPE_LIST, false},
-    {"java.util.ArrayList", JTYPE_LIST, false},
-    {"java.util.LinkedList", JTYPE_LIST, false},
-    {"java.util.Set", JTYPE_LIST, false},
-    {"java.util.HashSet", JTYPE_LIST, false},
-    {"java.util.LinkedHashSet", JTYPE_LIST, false},
-    {"java.util.Map", JTYPE_MAP, false},
-    {"java.util.HashMap", JTYPE_MAP, false},
-    {"java.util.LinkedHashMap", JTYPE_MAP, false},
-    {"java.util.TreeMap", JTYPE_MAP, false},
-    {"java.util.SortedMap", JTYPE_MAP, false},
-    {"java.util.NavigableMap", JTYPE_MAP, false},
-    {"java.util.concurrent.ConcurrentMap", JTYPE_MAP, false},
-    {"java.util.concurrent.ConcurrentHashMap", JTYPE_MAP, false},
-    {"java.util.SortedSet", JTYPE_UNSUPPORTED, false},
-    {"java.util.NavigableSet", JTYPE_UNSUPPORTED, false},
-    {"java.util.TreeSet", JTYPE_UNSUPPORTED, false},
-    {"java.util.Queue", JTYPE_UNSUPPORTED, false},
-    {"java.util.Deque", JTYPE_UNSUPPORTED, false},
-    {"java.util.Optional", JTYPE_UNSUPPORTED, false},
+    {STR_INIT("boolean"), JTYPE_BOOLEAN, true},
+    {STR_INIT("byte"), JTYPE_BYTE, true},
+    {STR_INIT("short"), JTYPE_SHORT, true},
+    {STR_INIT("int"), JTYPE_INT, true},
+    {STR_INIT("long"), JTYPE_LONG, true},
+    {STR_INIT("float"), JTYPE_FLOAT, true},
+    {STR_INIT("double"), JTYPE_DOUBLE, true},
+    {STR_INIT("char"), JTYPE_CHAR, true},
+    {STR_INIT("java.lang.Boolean"), JTYPE_BOOLEAN, false},
+    {STR_INIT("java.lang.Byte"), JTYPE_BYTE, false},
+    {STR_INIT("java.lang.Short"), JTYPE_SHORT, false},
+    {STR_INIT("java.lang.Integer"), JTYPE_INT, false},
+    {STR_INIT("java.lang.Long"), JTYPE_LONG, false},
+    {STR_INIT("java.lang.Float"), JTYPE_FLOAT, false},
+    {STR_INIT("java.lang.Double"), JTYPE_DOUBLE, false},
+    {STR_INIT("java.lang.Character"), JTYPE_CHAR, false},
+    {STR_INIT("java.lang.String"), JTYPE_STRING, false},
+    {STR_INIT("java.lang.CharSequence"), JTYPE_STRING, false},
+    {STR_INIT("java.lang.Class"), JTYPE_STRING, false},
+    {STR_INIT("java.lang.Number"), JTYPE_NUMBER, false},
+    {STR_INIT("java.math.BigDecimal"), JTYPE_BIG_DECIMAL, false},
+    {STR_INIT("java.math.BigInteger"), JTYPE_BIG_INTEGER, false},
+    {STR_INIT("java.util.Date"), JTYPE_DATE, false},
+    {STR_INIT("java.sql.Date"), JTYPE_VALUE, false},
+    {STR_INIT("java.sql.Time"), JTYPE_VALUE, false},
+    {STR_INIT("java.sql.Timestamp"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.Calendar"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.UUID"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.Locale"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.concurrent.atomic.AtomicLong"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.concurrent.atomic.AtomicInteger"), JTYPE_VALUE, false},
+    {STR_INIT("java.util.concurrent.atomic.AtomicBoolean"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.LocalDate"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.LocalTime"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.LocalDateTime"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.Instant"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.Duration"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.Period"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.Year"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.YearMonth"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.MonthDay"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.ZoneId"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.ZoneOffset"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.OffsetDateTime"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.OffsetTime"), JTYPE_VALUE, false},
+    {STR_INIT("java.time.ZonedDateTime"), JTYPE_VALUE, false},
+    {STR_INIT("java.lang.Object"), JTYPE_OBJECT, false},
+    {STR_INIT("java.util.Collection"), JTYPE_LIST, false},
+    {STR_INIT("java.lang.Iterable"), JTYPE_LIST, false},
+    {STR_INIT("java.util.List"), JTYPE_LIST, false},
+    {STR_INIT("java.util.ArrayList"), JTYPE_LIST, false},
+    {STR_INIT("java.util.LinkedList"), JTYPE_LIST, false},
+    {STR_INIT("java.util.Set"), JTYPE_LIST, false},
+    {STR_INIT("java.util.HashSet"), JTYPE_LIST, false},
+    {STR_INIT("java.util.LinkedHashSet"), JTYPE_LIST, false},
+    {STR_INIT("java.util.Map"), JTYPE_MAP, false},
+    {STR_INIT("java.util.HashMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.LinkedHashMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.TreeMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.SortedMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.NavigableMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.concurrent.ConcurrentMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.concurrent.ConcurrentHashMap"), JTYPE_MAP, false},
+    {STR_INIT("java.util.SortedSet"), JTYPE_UNSUPPORTED, false},
+    {STR_INIT("java.util.NavigableSet"), JTYPE_UNSUPPORTED, false},
+    {STR_INIT("java.util.TreeSet"), JTYPE_UNSUPPORTED, false},
+    {STR_INIT("java.util.Queue"), JTYPE_UNSUPPORTED, false},
+    {STR_INIT("java.util.Deque"), JTYPE_UNSUPPORTED, false},
+    {STR_INIT("java.util.Optional"), JTYPE_UNSUPPORTED, false},
 };
 
 static const struct known *find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (str_is(name, known[i].name))
+        if (str_eq(name, known[i].name))
             return &known[i];
     }
     return NULL;
@@ -117,14 +117,19 @@ static bool is_class_name(struct str s)
 static const char *const suggest_from[] = {"java.lang.", "java.util.", "java.math.", "java.time.",
                                            "java.sql."};
 
-/* "Long" -> "java.lang.Long", also with a typing slip. */
+/*
+ * "Long" -> "java.lang.Long", also with a typing slip.  Clients may ask this for every type of a call, so
+ * the distance is worked out for names of about the same length only.
+ */
 static struct str suggestion(struct str s)
 {
     size_t best_distance = s.n / 3 > 1 ? s.n / 3 : 1;
     struct str best = STR_NONE;
 
+    if (s.n > SUGGEST_MAX_LEN)
+        return STR_NONE;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        struct str full = str_from(known[i].name);
+        struct str full = known[i].name;
         struct str simple = full;
 
         for (size_t j = 0; j < ARRAY_LEN(suggest_from); j++) {
@@ -135,8 +140,15 @@ static struct str suggestion(struct str s)
         }
         if (str_eq_nocase(simple, s) && !known[i].primitive)
             return full;
-        if (str_distance(simple, s) < best_distance) {
-            best_distance = str_distance(simple, s);
+        size_t apart = simple.n > s.n ? simple.n - s.n : s.n - simple.n;
+
+        /* 1 would be met by equal names only, and those were looked for above */
+        if (best_distance == 1 || apart >= best_distance)
+            continue;
+        size_t distance = str_distance(simple, s);
+
+        if (distance < best_distance) {
+            best_distance = distance;
             best = full;
         }
     }
@@ -146,8 +158,9 @@ static struct str suggestion(struct str s)
 static bool refuse(struct str text, struct err *e)
 {
     size_t angle = str_find(text, '<');
-    struct str near = STR_NONE;
+    struct str near = suggestion(text);
 
+    text = utf_cut(text, QUOTED_MAX);
     if (angle < text.n) {
         err_set(e, "\"" STR_FMT "\": leave the type arguments out; write " STR_FMT, STR_ARG(text),
                 STR_ARG(str_sub(text, 0, angle)));
@@ -159,7 +172,6 @@ static bool refuse(struct str text, struct err *e)
                 STR_ARG(text));
         return false;
     }
-    near = suggestion(text);
     if (near.n != 0)
         err_set(e, "\"" STR_FMT "\" is not a full Java type; did you mean \"" STR_FMT "\"?",
                 STR_ARG(text), STR_ARG(near));
@@ -167,7 +179,7 @@ static bool refuse(struct str text, struct err *e)
         err_set(e,
                 "\"" STR_FMT
                 "\" is not a full Java type such as int, java.lang.String or com.example.User",
-                STR_ARG(str_sub(text, 0, 100)));
+                STR_ARG(text));
     return false;
 }
 

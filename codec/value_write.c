@@ -426,43 +426,43 @@ static bool put_atomic_boolean(struct args_state *s, const struct json_token *t,
 /* ---------------------------------------------------------------- the table */
 
 static const struct {
-    const char *declared;
+    struct str declared;
     const char *class; /* on the wire */
     bool (*put)(struct args_state *s, const struct json_token *t, const char *class);
 } rows[] = {
-    {"java.util.Date", "", put_date},
-    {"java.sql.Date", "java.sql.Date", put_sql_date},
-    {"java.sql.Time", "java.sql.Time", put_sql_date},
-    {"java.sql.Timestamp", "java.sql.Timestamp", put_sql_date},
-    {"java.util.Calendar", IO "CalendarHandle", put_calendar},
-    {"java.util.UUID", "java.util.UUID", put_uuid},
-    {"java.util.Locale", IO "LocaleHandle", put_locale},
-    {"java.util.concurrent.atomic.AtomicLong", "java.util.concurrent.atomic.AtomicLong",
+    {STR_INIT("java.util.Date"), "", put_date},
+    {STR_INIT("java.sql.Date"), "java.sql.Date", put_sql_date},
+    {STR_INIT("java.sql.Time"), "java.sql.Time", put_sql_date},
+    {STR_INIT("java.sql.Timestamp"), "java.sql.Timestamp", put_sql_date},
+    {STR_INIT("java.util.Calendar"), IO "CalendarHandle", put_calendar},
+    {STR_INIT("java.util.UUID"), "java.util.UUID", put_uuid},
+    {STR_INIT("java.util.Locale"), IO "LocaleHandle", put_locale},
+    {STR_INIT("java.util.concurrent.atomic.AtomicLong"), "java.util.concurrent.atomic.AtomicLong",
      put_atomic_long},
-    {"java.util.concurrent.atomic.AtomicInteger", "java.util.concurrent.atomic.AtomicInteger",
-     put_atomic_int},
-    {"java.util.concurrent.atomic.AtomicBoolean", "java.util.concurrent.atomic.AtomicBoolean",
-     put_atomic_boolean},
-    {"java.time.LocalDate", "", put_local_date},
-    {"java.time.LocalTime", "", put_local_time},
-    {"java.time.LocalDateTime", "", put_local_date_time},
-    {"java.time.Instant", J8 "InstantHandle", put_instant},
-    {"java.time.Duration", J8 "DurationHandle", put_duration},
-    {"java.time.Period", J8 "PeriodHandle", put_period},
-    {"java.time.Year", J8 "YearHandle", put_year},
-    {"java.time.YearMonth", J8 "YearMonthHandle", put_year_month},
-    {"java.time.MonthDay", J8 "MonthDayHandle", put_month_day},
-    {"java.time.ZoneId", J8 "ZoneIdHandle", put_zone_id},
-    {"java.time.ZoneOffset", "", put_zone_offset},
-    {"java.time.OffsetDateTime", J8 "OffsetDateTimeHandle", put_offset_date_time},
-    {"java.time.OffsetTime", J8 "OffsetTimeHandle", put_offset_time},
-    {"java.time.ZonedDateTime", J8 "ZonedDateTimeHandle", put_zoned},
+    {STR_INIT("java.util.concurrent.atomic.AtomicInteger"),
+     "java.util.concurrent.atomic.AtomicInteger", put_atomic_int},
+    {STR_INIT("java.util.concurrent.atomic.AtomicBoolean"),
+     "java.util.concurrent.atomic.AtomicBoolean", put_atomic_boolean},
+    {STR_INIT("java.time.LocalDate"), "", put_local_date},
+    {STR_INIT("java.time.LocalTime"), "", put_local_time},
+    {STR_INIT("java.time.LocalDateTime"), "", put_local_date_time},
+    {STR_INIT("java.time.Instant"), J8 "InstantHandle", put_instant},
+    {STR_INIT("java.time.Duration"), J8 "DurationHandle", put_duration},
+    {STR_INIT("java.time.Period"), J8 "PeriodHandle", put_period},
+    {STR_INIT("java.time.Year"), J8 "YearHandle", put_year},
+    {STR_INIT("java.time.YearMonth"), J8 "YearMonthHandle", put_year_month},
+    {STR_INIT("java.time.MonthDay"), J8 "MonthDayHandle", put_month_day},
+    {STR_INIT("java.time.ZoneId"), J8 "ZoneIdHandle", put_zone_id},
+    {STR_INIT("java.time.ZoneOffset"), "", put_zone_offset},
+    {STR_INIT("java.time.OffsetDateTime"), J8 "OffsetDateTimeHandle", put_offset_date_time},
+    {STR_INIT("java.time.OffsetTime"), J8 "OffsetTimeHandle", put_offset_time},
+    {STR_INIT("java.time.ZonedDateTime"), J8 "ZonedDateTimeHandle", put_zoned},
 };
 
 bool args_value(struct args_state *s, struct json_token t, const struct jtype *type)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (!str_is(type->name, rows[i].declared))
+        if (!str_eq(type->name, rows[i].declared))
             continue;
         return rows[i].put(s, &t, rows[i].class) || args_mismatch(s, &t, type->name);
     }
