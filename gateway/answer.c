@@ -106,7 +106,7 @@ static bool is_success(const struct success_policy *s, struct str json, struct a
                        struct problem *p)
 {
     struct str code = scalar_text(member_at(json, s->field), arena);
-    struct str message = STR_NONE;
+    struct str message;
 
     for (size_t i = 0; i < s->values.n; i++) {
         if (str_eq(code, s->values.v[i]))
@@ -164,9 +164,10 @@ static void add_route_headers(struct answer *a, const struct response_policy *r,
 }
 
 bool answer_value(struct answer *a, const struct policy *policy, const struct route *route,
-                  bool null, struct buf *body, struct arena *arena, struct problem *p)
+                  struct buf *body, struct arena *arena, struct problem *p)
 {
     const struct response_policy *r = &policy->response;
+    bool null = body->len == 0;
 
     a->status = r->status;
     if (!null && r->success.field.n != 0 && !is_success(&r->success, buf_str(body), arena, p))

@@ -35,12 +35,12 @@ void answer_header(struct answer *a, struct str name, struct str value) __attrib
 void answer_empty(struct answer *a, unsigned status) NONNULL;
 
 /*
- * A result: `body` holds its JSON text and is changed in place (unwrap, envelope); `null` = null or void.
+ * A result: `body` holds its JSON text, nothing for null and void, and is changed in place (unwrap, envelope).
  * False: it is a problem after all (success test, null_status 404): `p` is set, to be answered by answer_problem.
  */
 bool answer_value(struct answer *a, const struct policy *policy, const struct route *route,
-                  bool null, struct buf *body, struct arena *arena, struct problem *p)
-    __attribute__((nonnull(1, 2, 5, 6, 7)));
+                  struct buf *body, struct arena *arena, struct problem *p)
+    __attribute__((nonnull(1, 2, 4, 5, 6))) MUST_CHECK;
 
 /* Maps an exception by the route's rules; sets p->mapped_status and mapped_code. */
 void answer_map_exception(const struct route *route, struct problem *p) __attribute__((nonnull(2)));

@@ -21,7 +21,7 @@ struct str bind_body(const struct request *r)
 
 static bool looks_like_json(struct str b)
 {
-    return b.n != 0 && memchr("{[\"-tfn0123456789", b.p[0], 17) != NULL;
+    return b.n != 0 && str_find(STR("{[\"-tfn0123456789"), b.p[0]) < 17;
 }
 
 static bool charset_is_utf8(struct str params)

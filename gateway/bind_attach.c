@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "codec/invoke.h"
 #include "gateway/bind.h"
 #include "gateway/bind_source.h"
@@ -45,8 +43,7 @@ void bind_attach(struct str name, struct str value, struct buf *out)
     }
     if (value.n == 0 || value.n > ATTACHMENT_MAX)
         return;
-    if (!invoke_attachment(name, value, out))
-        return; /* not UTF-8 */
+    (void)invoke_attachment(name, value, out); /* what is not UTF-8 is left out */
 }
 
 static void forward_headers(const struct route *route, const struct request *r, struct arena *a,
@@ -59,12 +56,11 @@ static void forward_headers(const struct route *route, const struct request *r, 
 
         if (value.p == NULL)
             continue;
-        lower = arena_alloc(a, name.n + 6);
-        memcpy(lower, "http.", 5);
+        name = arena_printf(a, "http." STR_FMT, STR_ARG(name));
+        lower = arena_cstr(a, name);
         for (size_t j = 0; j < name.n; j++)
-            lower[5 + j] = (char)(name.p[j] >= 'A' && name.p[j] <= 'Z' ? name.p[j] | 0x20
-                                                                       : name.p[j]);
-        bind_attach((struct str){lower, name.n + 5}, value, out);
+            lower[j] = (char)(lower[j] >= 'A' && lower[j] <= 'Z' ? lower[j] | 0x20 : lower[j]);
+        bind_attach((struct str){lower, name.n}, value, out);
     }
 }
 

@@ -229,7 +229,7 @@ static bool header_list(struct binder *b, const struct source *s, struct str *ou
     size_t from = 0;
     size_t size = 2;
     struct buf list;
-    struct str v = STR_NONE;
+    struct str v;
 
     *out = STR_NONE;
     while ((v = request_header_next(b->r, s->name, &from)).p != NULL) {

@@ -68,14 +68,16 @@ static bool split(const struct settings *s, struct str path, struct arena *a, st
 /* ---------------------------------------------------------------- version, group, types */
 
 static const char *const version_headers[] = {"tri-service-version", "rest-service-version",
-                                              "x-dubbo-service-version"};
+                                              "x-dubbo-service-version", NULL};
 static const char *const group_headers[] = {"tri-service-group", "rest-service-group",
-                                            "x-dubbo-service-group"};
-static const char *const type_headers[] = {"X-Dubbo-Types", "x-dubbo-service-method-overloading"};
+                                            "x-dubbo-service-group", NULL};
+static const char *const type_headers[] = {"X-Dubbo-Types", "x-dubbo-service-method-overloading",
+                                           NULL};
+static const char *const no_headers[] = {NULL};
 
 /* A query parameter, else the first of the headers; p == NULL: not given.  False: the problem is set. */
 static bool option(const struct request *r, struct arena *a, const char *query,
-                   const char *const *headers, size_t n, struct str *v, struct problem *p)
+                   const char *const *headers, struct str *v, struct problem *p)
 {
     bool bad = false;
 
@@ -87,8 +89,8 @@ static bool option(const struct request *r, struct arena *a, const char *query,
         snprintf(p->source, sizeof(p->source), "query.%s", query);
         return false;
     }
-    for (size_t i = 0; i < n && v->p == NULL; i++)
-        *v = request_header(r, str_from(headers[i]));
+    for (; *headers != NULL && v->p == NULL; headers++)
+        *v = request_header(r, str_from(*headers));
     return true;
 }
 
@@ -129,8 +131,8 @@ static bool make_key(const struct settings *s, const struct request *r, struct a
     const struct service *only = only_service(s, interface);
     struct err e = {0};
 
-    if (!option(r, a, "version", version_headers, ARRAY_LEN(version_headers), &version, p) ||
-        !option(r, a, "group", group_headers, ARRAY_LEN(group_headers), &group, p))
+    if (!option(r, a, "version", version_headers, &version, p) ||
+        !option(r, a, "group", group_headers, &group, p))
         return false;
     if (version.p == NULL && group.p == NULL && only != NULL) {
         version = only->version;
@@ -175,7 +177,7 @@ static bool erase_generics(struct str *type, struct arena *a)
     size_t to = from;
     size_t depth = 0;
     char *erased = NULL;
-    struct str tail = STR_NONE;
+    struct str tail;
 
     if (from == type->n)
         return true;
@@ -232,7 +234,7 @@ static bool find_types(const struct request *r, struct arena *a, struct direct_m
 {
     struct str given = STR_NONE;
 
-    if (!option(r, a, "types", type_headers, ARRAY_LEN(type_headers), &given, p))
+    if (!option(r, a, "types", type_headers, &given, p))
         return false;
     if (given.n != 0)
         return parse_types(given, a, m, p);
@@ -264,7 +266,7 @@ enum direct_result direct_match(const struct settings *s, const struct request *
         return DIRECT_REFUSED;
     }
     if (!make_key(s, r, a, interface, m, p) || !find_types(r, a, m, p) ||
-        !option(r, a, "timeout", NULL, 0, &m->timeout, p))
+        !option(r, a, "timeout", no_headers, &m->timeout, p))
         return DIRECT_REFUSED;
     return DIRECT_FOUND;
 }

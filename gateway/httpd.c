@@ -301,8 +301,6 @@ static void on_attachment(void *ctx, struct str name, struct str value)
 
 static void answer_result(struct req *r, struct call *c)
 {
-    bool null = c->kind == REPLY_NULL;
-
     if (r->route != NULL && r->route->oneway) {
         answer_empty(&r->answer, 202);
         buf_truncate(body_of(r), 0);
@@ -311,8 +309,10 @@ static void answer_result(struct req *r, struct call *c)
     }
     if (c->cycles != 0)
         counter_add(&r->home->cycles, c->cycles);
+    if (c->kind == REPLY_NULL)
+        buf_truncate(body_of(r), 0);
     memset(&r->problem, 0, sizeof(r->problem));
-    if (answer_value(&r->answer, r->policy, r->route, null, body_of(r), &r->x->arena, &r->problem))
+    if (answer_value(&r->answer, r->policy, r->route, body_of(r), &r->x->arena, &r->problem))
         send_answer(r);
     else
         answer_with_problem(r);

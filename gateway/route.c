@@ -75,7 +75,7 @@ static bool is_literal(struct str s)
 static bool parse_segment(struct str s, struct segment *out)
 {
     size_t close = str_find(s, '}');
-    struct str inner = STR_NONE;
+    struct str inner;
 
     *out = (struct segment){.kind = SEGMENT_LITERAL, .text = s};
     if (s.n == 0 || s.p[0] != '{')

@@ -122,7 +122,7 @@ START_TEST(values)
     if (results[_i].json != NULL)
         buf_add_str(&body, str_from(results[_i].json));
     answer_begin(&a, STR(ID));
-    if (!answer_value(&a, &r->policy, r, results[_i].json == NULL, &body, &arena, &p))
+    if (!answer_value(&a, &r->policy, r, &body, &arena, &p))
         answer_problem(&a, &r->policy, &p, STR(ID), &arena, &body);
     print(&a, &body, &got);
     ck_assert_str_eq((const char *)got.data, results[_i].want);
@@ -146,7 +146,7 @@ START_TEST(envelope_over_the_limit)
     buf_init(&body, 16);
     buf_add_str(&body, STR("[1234567890123]"));
     answer_begin(&a, STR(ID));
-    ck_assert(!answer_value(&a, &r->policy, r, false, &body, &arena, &p));
+    ck_assert(!answer_value(&a, &r->policy, r, &body, &arena, &p));
     ck_assert_int_eq(p.outcome, OUTCOME_RESPONSE_TOO_LARGE);
     buf_free(&body);
     arena_free(&arena);

@@ -117,6 +117,28 @@ static const struct {
     {"POST", "/", "", "404"},
 };
 
+static void check_refusal(const struct problem *p, struct buf *out)
+{
+    const struct outcome_row *row = outcome_row(p->outcome);
+
+    ck_assert(p->outcome != OUTCOME_OK && p->detail[0] != '\0');
+    ck_assert_str_eq(p->allow, p->outcome == OUTCOME_METHOD_NOT_ALLOWED ? "POST, OPTIONS" : "");
+    buf_printf(out, "%u", row->status);
+    if (row->status == 400)
+        buf_printf(out, " %s", row->code);
+}
+
+static void print_match(const struct direct_match *m, struct buf *out)
+{
+    refkey_print(&m->key, out);
+    buf_printf(out, " " STR_FMT "(", STR_ARG(m->method));
+    for (size_t i = 0; i < m->n_types; i++)
+        buf_printf(out, "%s" STR_FMT, i != 0 ? "," : "", STR_ARG(m->types[i].name));
+    buf_printf(out, ")");
+    if (m->timeout.p != NULL)
+        buf_printf(out, " timeout " STR_FMT, STR_ARG(m->timeout));
+}
+
 static void answer(const struct settings *s, struct ask *q, struct buf *out)
 {
     struct direct_match m;
@@ -130,23 +152,12 @@ static void answer(const struct settings *s, struct ask *q, struct buf *out)
         buf_printf(out, "204");
         return;
     case DIRECT_REFUSED:
-        ck_assert(q->p.outcome != OUTCOME_OK && q->p.detail[0] != '\0');
-        ck_assert_str_eq(q->p.allow,
-                         q->p.outcome == OUTCOME_METHOD_NOT_ALLOWED ? "POST, OPTIONS" : "");
-        buf_printf(out, "%u", outcome_row(q->p.outcome)->status);
-        if (outcome_row(q->p.outcome)->status == 400)
-            buf_printf(out, " %s", outcome_row(q->p.outcome)->code);
+        check_refusal(&q->p, out);
         return;
     case DIRECT_FOUND:
-        break;
+        print_match(&m, out);
+        return;
     }
-    refkey_print(&m.key, out);
-    buf_printf(out, " " STR_FMT "(", STR_ARG(m.method));
-    for (size_t i = 0; i < m.n_types; i++)
-        buf_printf(out, "%s" STR_FMT, i != 0 ? "," : "", STR_ARG(m.types[i].name));
-    buf_printf(out, ")");
-    if (m.timeout.p != NULL)
-        buf_printf(out, " timeout " STR_FMT, STR_ARG(m.timeout));
 }
 
 START_TEST(match)
@@ -171,20 +182,16 @@ START_TEST(long_names)
     struct settings *s = kit_settings(yaml);
     struct direct_match m;
     struct ask q;
-    char target[512];
+    char name[300];
 
     kit_ask(&q, "POST", "", "", "");
-    memset(target, 'a', sizeof(target));
-    memcpy(target, "/com.example.order.", 19);
-    memcpy(target + 300, "/x", 2);
-    q.r.path = (struct str){target, 302};
+    memset(name, 'a', sizeof(name));
+    q.r.path = arena_printf(&q.a, "/com.example.order.%.280s/x", name);
     ck_assert_int_eq(direct_match(s, &q.r, &q.a, &m, &q.p), DIRECT_REFUSED);
     ck_assert_int_eq(q.p.outcome, OUTCOME_NOT_ALLOWED);
-    memcpy(target, "/com.example.order.Abcdefg/", 27);
-    memset(target + 27, 'a', sizeof(target) - 27);
-    q.r.path = (struct str){target, 27 + 128};
+    q.r.path = arena_printf(&q.a, O "%.128s", name);
     ck_assert_int_eq(direct_match(s, &q.r, &q.a, &m, &q.p), DIRECT_FOUND);
-    q.r.path = (struct str){target, 27 + 129};
+    q.r.path = arena_printf(&q.a, O "%.129s", name);
     ck_assert_int_eq(direct_match(s, &q.r, &q.a, &m, &q.p), DIRECT_REFUSED);
     kit_done(&q);
     settings_put(s);
