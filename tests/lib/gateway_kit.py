@@ -12,7 +12,7 @@ import time
 import urllib.parse
 
 from registry_kit import run as run_plain
-from registry_kit import (Client, Providers, Relay, TOP, ZooKeeper, consumers, wait_until)  # noqa: F401
+from registry_kit import (Client, Providers, Relay, TOP, ZkError, ZooKeeper, consumers, tied, wait_until)  # noqa: F401
 
 VARIANT = os.environ.get("VARIANT", "debug")
 BIN = os.path.join(TOP, "build", VARIANT)
@@ -32,20 +32,39 @@ def listening(port, seconds=30, proc=None, log=None):
     wait_until(f, seconds, "somebody listens on port %d" % port)
 
 
-running = []  # what a test that fails leaves behind
+running = []  # what a test has started
+REPORT = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
+CRASHED = {-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE}
+
+
+def end_all():
+    """Ends what the test started; the complaint about a process that crashed or that a sanitizer spoke of."""
+    bad = []
+    for p in running:
+        if p.proc.poll() is None:
+            p.kill()
+        found = REPORT.search(p.log())
+        if found or p.proc.returncode in CRASHED:
+            bad.append("%s ended with %d\n%s" % (p.name, p.proc.returncode,
+                                                p.log()[found.start() if found else -6000:][:6000]))
+    running.clear()
+    return "\n".join(bad)
 
 
 def run(tests):
-    """registry_kit.run(); whatever a test started is gone before the next one begins."""
+    """registry_kit.run(); whatever a test started is gone before the next one begins, and a crash or a report of a
+    sanitizer fails the test that did not look for it."""
     def wrap(t):
         def f():
             try:
                 t()
-            finally:
+            except Exception:
                 for p in running:
-                    if p.proc.poll() is None:
-                        p.kill()
-                running.clear()
+                    print("---- %s\n%s" % (p.name, "".join(p.log().splitlines(True)[-15:])))
+                print(end_all(), end="\n----\n")
+                raise
+            bad = end_all()
+            assert not bad, bad
         f.__name__ = t.__name__
         return f
     run_plain([wrap(t) for t in tests])
@@ -53,10 +72,11 @@ def run(tests):
 
 class Process:
     def _start(self, args, env=None):
-        running.append(self)
+        self.name = " ".join([os.path.basename(args[0])] + args[1:])[:200]
         self.out = tempfile.NamedTemporaryFile(prefix="out-")
         self.err = tempfile.NamedTemporaryFile(prefix="err-")
-        self.proc = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env)
+        self.proc = subprocess.Popen(tied(args), stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env)
+        running.append(self)
 
     def log(self):
         with open(self.err.name, encoding="utf-8", errors="replace") as f:
