@@ -9,7 +9,7 @@ mkdir -p build/interop
 for line in "$@"; do
     out=$top/build/interop/$line
     stamp=$out/.built
-    if [ -e "$stamp" ] && [ -z "$(find tests/interop/provider -newer "$stamp" -type f)" ]; then continue; fi
+    if [ -e "$stamp" ] && [ -e "$out/sample-provider.jar" ] && [ -z "$(find tests/interop/provider -newer "$stamp" -type f)" ]; then continue; fi
     echo "  MVN     provider for Dubbo $line"
     mvn -q -B -f tests/interop/provider/pom.xml package -Ddubbo.line="$line" -Ddubbo.out="$out" \
         > "build/interop/mvn-$line.log" 2>&1 || { tail -n 30 "build/interop/mvn-$line.log" >&2; exit 1; }
