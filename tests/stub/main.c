@@ -189,6 +189,13 @@ static void on_request(struct stub_conn *k, const struct frame *f, const uint8_t
     answer_call(k, &c);
 }
 
+static bool scripted_heartbeat(struct stub_conn *k, const struct frame *f)
+{
+    const struct stub_call c = {.id = f->id, .method = STR("$heartbeat")};
+
+    return script_run(k, &c);
+}
+
 static void on_frame(struct stub_conn *k, const struct frame *f, const uint8_t *body)
 {
     if ((f->flags & FRAME_REQUEST) == 0)
@@ -198,7 +205,7 @@ static void on_frame(struct stub_conn *k, const struct frame *f, const uint8_t *
         return;
     }
     k->stub->heartbeats++;
-    if (f->flags & FRAME_TWO_WAY)
+    if (!scripted_heartbeat(k, f) && (f->flags & FRAME_TWO_WAY))
         stub_frame(k, FRAME_EVENT | 2, STATUS_OK, f->id, STR("N"));
 }
 

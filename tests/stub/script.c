@@ -1,6 +1,7 @@
 /*
  * Scripted behaviour: {"METHOD": [[action, …], [action, …]]}: the nth call of METHOD runs the nth list, the last
- * list serves all further calls.  "*" stands for every method without a list of its own.
+ * list serves all further calls.  "*" stands for every method without a list of its own; "$heartbeat" for heartbeats,
+ * which are answered as usual without one.
  *
  * Actions, in order:
  *   {"delay_ms": N}            what follows happens later
@@ -252,7 +253,7 @@ bool script_run(struct stub_conn *k, const struct stub_call *c)
         return false;
     snprintf(method, sizeof(method), STR_FMT, STR_ARG(c->method));
     lists = json_object_get(s->script, method);
-    if (lists == NULL)
+    if (lists == NULL && !str_is(c->method, "$heartbeat"))
         lists = json_object_get(s->script, "*");
     if (json_array_size(lists) == 0)
         return false;
