@@ -14,6 +14,9 @@
 
 enum { ARGS_CLASSES = 32, ARGS_KEYS_INLINE = 64 };
 
+/* Kilobytes that are written before they are read: not cleared for every argument. */
+#define NO_AUTO_INIT __attribute__((uninitialized))
+
 /* A key of an object: enough to find it again in the text. */
 struct args_key {
     uint32_t object; /* number of the object in this argument, from 1; 0 = free slot */

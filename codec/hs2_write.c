@@ -174,10 +174,8 @@ static void put_text(struct buf *out, struct str s)
         utf_add_cesu(out, s);
 }
 
-void hs2_put_string(struct buf *out, struct str s)
+static void put_long_string(struct buf *out, struct str s, size_t units)
 {
-    size_t units = utf_units(s);
-
     while (units > STRING_CHUNK) {
         size_t n_units = 0;
         size_t bytes = chunk_bytes(s, &n_units);
@@ -192,10 +190,39 @@ void hs2_put_string(struct buf *out, struct str s)
         put_text(out, s);
 }
 
-void hs2_put_name(struct buf *out, struct str s)
+void hs2_put_ascii(struct buf *out, struct str s)
 {
-    put_string_head(out, s.n, true);
-    buf_add_str(out, s);
+    size_t head = s.n <= 31 ? 1 : s.n <= 1023 ? 2 : 3;
+    uint8_t *to = NULL;
+
+    if (s.n > STRING_CHUNK) {
+        put_long_string(out, s, s.n);
+        return;
+    }
+    to = buf_reserve(out, head + s.n);
+    if (to == NULL)
+        return;
+    if (head == 1) {
+        to[0] = (uint8_t)s.n;
+    } else if (head == 2) {
+        to[0] = (uint8_t)(0x30 + (s.n >> 8));
+        to[1] = (uint8_t)s.n;
+    } else {
+        to[0] = 'S';
+        to[1] = (uint8_t)(s.n >> 8);
+        to[2] = (uint8_t)s.n;
+    }
+    if (s.n != 0)
+        memcpy(to + head, s.p, s.n);
+    buf_commit(out, head + s.n);
+}
+
+void hs2_put_string(struct buf *out, struct str s)
+{
+    if (utf_ascii_run((const uint8_t *)s.p, s.n) == s.n)
+        hs2_put_ascii(out, s);
+    else
+        put_long_string(out, s, utf_units(s));
 }
 
 void hs2_put_list(struct buf *out, size_t n)
@@ -224,7 +251,7 @@ void hs2_patch_list(struct buf *out, size_t place, size_t n)
 void hs2_put_typed_list(struct buf *out, struct str type, size_t n)
 {
     buf_add_u8(out, n <= 7 ? (uint8_t)(0x70 + n) : 'V');
-    hs2_put_name(out, type);
+    hs2_put_ascii(out, type);
     if (n > 7)
         hs2_put_int(out, (int32_t)n);
 }
@@ -233,10 +260,10 @@ void hs2_put_object(struct buf *out, struct str class, const char *const *fields
                     unsigned index)
 {
     buf_add_u8(out, 'C');
-    hs2_put_name(out, class);
+    hs2_put_ascii(out, class);
     hs2_put_int(out, (int32_t)n);
     for (size_t i = 0; i < n; i++)
-        hs2_put_name(out, str_from(fields[i]));
+        hs2_put_ascii(out, str_from(fields[i]));
     hs2_put_object_again(out, index);
 }
 

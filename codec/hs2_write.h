@@ -21,8 +21,8 @@ void hs2_put_date(struct buf *out, int64_t ms) NONNULL;
 void hs2_put_binary(struct buf *out, const uint8_t *p, size_t n) __attribute__((nonnull(1)));
 /* Valid UTF-8; written as CESU-8, in chunks when it is long. */
 void hs2_put_string(struct buf *out, struct str s) __attribute__((nonnull(1)));
-/* ASCII that is known to be short: class and field names. */
-void hs2_put_name(struct buf *out, struct str s) __attribute__((nonnull(1)));
+/* The same for text known to be ASCII. */
+void hs2_put_ascii(struct buf *out, struct str s) __attribute__((nonnull(1)));
 
 /* An untyped list of known length. */
 void hs2_put_list(struct buf *out, size_t n) NONNULL;

@@ -6,11 +6,11 @@
 
 void invoke_prefix(struct str interface, struct str version, struct buf *out)
 {
-    hs2_put_name(out, STR("2.0.2"));
+    hs2_put_ascii(out, STR("2.0.2"));
     hs2_put_string(out, interface);
     hs2_put_string(out, version.n != 0 ? version : STR("0.0.0"));
-    hs2_put_name(out, STR("$invoke"));
-    hs2_put_name(out, STR("Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/Object;"));
+    hs2_put_ascii(out, STR("$invoke"));
+    hs2_put_ascii(out, STR("Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/Object;"));
 }
 
 static bool all_typed(const struct arg *args, size_t n)
@@ -26,7 +26,7 @@ enum args_result invoke_middle(struct str method, const struct arg *args, size_t
                                const struct args_opts *opts, struct buf *out, struct args_error *e)
 {
     size_t before = out->len;
-    struct args_state s;
+    struct args_state s NO_AUTO_INIT;
     enum args_result r = ARGS_OK;
 
     hs2_put_string(out, method);

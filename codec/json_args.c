@@ -103,6 +103,14 @@ void args_object(struct args_state *s, const char *class, const char *const *fie
     s->n_classes++;
 }
 
+static void put_text(struct args_state *s, const struct json_token *t)
+{
+    if (t->plain && t->ascii)
+        hs2_put_ascii(s->out, t->text);
+    else
+        hs2_put_string(s->out, args_text(s, t));
+}
+
 bool args_natural_scalar(struct args_state *s, const struct json_token *t)
 {
     switch (t->kind) {
@@ -117,7 +125,7 @@ bool args_natural_scalar(struct args_state *s, const struct json_token *t)
         args_put_natural_number(s, t->text);
         return true;
     case JSON_TOKEN_STRING:
-        hs2_put_string(s->out, args_text(s, t));
+        put_text(s, t);
         return true;
     case JSON_TOKEN_BEGIN_ARRAY:
     case JSON_TOKEN_END_ARRAY:
@@ -164,7 +172,7 @@ static bool put_string(struct args_state *s, const struct json_token *t, const s
 {
     switch (t->kind) {
     case JSON_TOKEN_STRING:
-        hs2_put_string(s->out, args_text(s, t));
+        put_text(s, t);
         return true;
     case JSON_TOKEN_NUMBER:
     case JSON_TOKEN_TRUE:
@@ -293,6 +301,7 @@ bool args_typed(struct args_state *s, struct json_token t, const struct jtype *t
     if (t.kind == JSON_TOKEN_STRING && !t.plain) {
         t.text = args_text(s, &t); /* "\u0031" is "1", and some clients write every '/' as "\/" */
         t.plain = true;
+        t.ascii = false;
     }
     switch (type->kind) {
     case JTYPE_BOOLEAN:
@@ -385,7 +394,7 @@ enum args_result args_one(struct args_state *s, const struct arg *arg)
 enum args_result arg_encode(const struct arg *arg, const struct args_opts *opts, struct buf *out,
                             struct args_error *e)
 {
-    struct args_state s;
+    struct args_state s NO_AUTO_INIT;
     size_t before = out->len;
     enum args_result r = ARGS_OK;
 

@@ -183,7 +183,10 @@ static bool take_member(struct args_state *s, struct level *l, struct json_token
         bool is_class = str_eq(name, STR("class"));
         size_t before = s->out->len;
 
-        hs2_put_string(s->out, name);
+        if (key.plain && key.ascii)
+            hs2_put_ascii(s->out, name);
+        else
+            hs2_put_string(s->out, name);
         *t = json_next(&s->j);
         if (!is_class)
             return true;
@@ -250,7 +253,7 @@ static bool walk(struct args_state *s, struct level *levels)
 
 bool args_natural(struct args_state *s, struct json_token t)
 {
-    struct level levels[JSON_DEPTH_MAX + 1];
+    struct level levels[JSON_DEPTH_MAX + 1] NO_AUTO_INIT;
 
     if (t.kind != JSON_TOKEN_BEGIN_ARRAY && t.kind != JSON_TOKEN_BEGIN_OBJECT)
         return args_natural_scalar(s, &t);
@@ -288,14 +291,14 @@ static const struct typed_map *wire_map(const struct args_state *s, const struct
 bool args_map(struct args_state *s, struct json_token t, const struct jtype *type)
 {
     const struct typed_map *m = wire_map(s, type);
-    struct level levels[JSON_DEPTH_MAX + 1];
+    struct level levels[JSON_DEPTH_MAX + 1] NO_AUTO_INIT;
 
     if (t.kind != JSON_TOKEN_BEGIN_OBJECT)
         return args_mismatch(s, &t, type->name);
     if (m == NULL)
         return args_natural(s, t);
     buf_add_u8(s->out, 'M');
-    hs2_put_name(s->out, str_from(m->wire));
+    hs2_put_ascii(s->out, str_from(m->wire));
     levels[0] = open_level(s, t.kind);
     levels[0].no_null = m->no_null;
     return walk(s, levels);

@@ -11,6 +11,7 @@
 #include "codec/number.h"
 
 enum {
+    EXACT_DIGITS = 15,       /* so many make it through a double unharmed */
     NUMBER_TEXT_MAX = 63,    /* longer ones are shortened first */
     DOUBLE_DIGITS_MAX = 770, /* of 767 the 768th may still decide how a double is rounded */
 };
@@ -58,10 +59,34 @@ static bool long_text_to_double(struct str s, double *out)
     return is_finite(*out);
 }
 
+/* Both the digits and the power of ten are exact doubles, so one multiplication or division rounds once. */
+static bool short_to_double(const struct decimal *d, double *out)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    int64_t power = d->exponent - (int64_t)d->n;
+    uint64_t m = 0;
+
+    if (d->n > EXACT_DIGITS || power > 22 || power < -22)
+        return false;
+    for (size_t i = d->first; d->n != 0 && i <= d->last; i++) {
+        if (d->text[i] != '.')
+            m = m * 10 + (uint64_t)(d->text[i] - '0');
+    }
+    *out = power >= 0 ? (double)m * powers[power] : (double)m / powers[-power];
+    if (d->negative)
+        *out = -*out;
+    return true;
+}
+
 static bool text_to_double(struct str s, double *out)
 {
     char text[NUMBER_TEXT_MAX + 1];
+    struct decimal d;
 
+    if (decimal_read(s, &d) && short_to_double(&d, out))
+        return true;
     if (s.n > NUMBER_TEXT_MAX)
         return long_text_to_double(s, out);
     __builtin_memcpy(text, s.p, s.n);
@@ -148,7 +173,7 @@ static bool double_is_exact(struct str token, double v)
 
     if (!decimal_read(token, &asked) || asked.n > 17)
         return false;
-    if (asked.n <= 15 && asked.exponent <= 290 && asked.exponent >= -290)
+    if (asked.n <= EXACT_DIGITS && asked.exponent <= 290 && asked.exponent >= -290)
         return true;
     buf_init(&text, 64);
     number_add_double(&text, v);

@@ -39,16 +39,24 @@ void json_position(struct str text, size_t offset, unsigned *line, unsigned *col
     }
 }
 
-static struct json_token fail(struct json_reader *j, const char *why)
+/* The way of every token: calls would cost more than their work. */
+#define ALWAYS_INLINE __attribute__((always_inline))
+
+static enum json_kind fail(struct json_reader *j, const char *why)
 {
     j->error = why;
-    return (struct json_token){.kind = JSON_TOKEN_ERROR};
+    return JSON_TOKEN_ERROR;
 }
 
-static void skip_blanks(struct json_reader *j)
+static inline ALWAYS_INLINE void skip_blanks(struct json_reader *j)
 {
-    while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\r' || *j->p == '\t'))
-        j->p++;
+    const char *p = j->p;
+
+    if (p < j->end && (unsigned char)*p > ' ')
+        return; /* nearly always */
+    while (p < j->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    j->p = p;
 }
 
 /* ---------------------------------------------------------------- strings */
@@ -101,10 +109,12 @@ static size_t escape_len(const char *p, const char *end, const char **why)
     return unit >= 0xdc00 && unit <= 0xdfff ? 12 : 0;
 }
 
-static struct json_token take_string(struct json_reader *j, enum json_kind kind)
+static enum json_kind take_string(struct json_reader *j, struct json_token *t, enum json_kind kind)
 {
     const char *from = ++j->p;
-    struct json_token t = {.kind = kind, .plain = true, .ascii = true};
+
+    t->plain = true;
+    t->ascii = true;
 
     for (;;) {
         size_t n = 0;
@@ -116,57 +126,60 @@ static struct json_token take_string(struct json_reader *j, enum json_kind kind)
         if (*j->p == '"')
             break;
         if (*j->p == '\\') {
-            t.plain = false;
+            t->plain = false;
             n = escape_len(j->p, j->end, &why);
             if (n == 0)
                 return fail(j, why);
         } else if ((unsigned char)*j->p < 0x20) {
             return fail(j, "a string holds a control character");
         } else {
-            t.ascii = false;
+            t->ascii = false;
             n = utf_char_len((const uint8_t *)j->p, (size_t)(j->end - j->p));
             if (n == 0)
                 return fail(j, "a string holds bytes that are no UTF-8");
         }
         j->p += n;
     }
-    t.text = (struct str){from, (size_t)(j->p - from)};
+    t->text = (struct str){from, (size_t)(j->p - from)};
     j->p++;
-    return t;
+    return kind;
 }
 
 /* ---------------------------------------------------------------- values */
 
-static struct json_token take_number(struct json_reader *j)
+static enum json_kind take_number(struct json_reader *j, struct json_token *t)
 {
     const char *from = j->p;
+    const char *p = from;
     struct str s;
 
-    while (j->p < j->end && ((*j->p >= '0' && *j->p <= '9') || *j->p == '-' || *j->p == '+' ||
-                             *j->p == '.' || *j->p == 'e' || *j->p == 'E'))
-        j->p++;
-    s = (struct str){from, (size_t)(j->p - from)};
-    if (!number_is_json(s)) {
-        j->p = from;
+    while (p < j->end && ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.' ||
+                          *p == 'e' || *p == 'E'))
+        p++;
+    s = (struct str){from, (size_t)(p - from)};
+    if (!number_is_json(s))
         return fail(j, "this is no number");
-    }
-    return (struct json_token){.kind = JSON_TOKEN_NUMBER, .text = s};
+    j->p = p;
+    t->text = s;
+    return JSON_TOKEN_NUMBER;
 }
 
-static struct json_token take_word(struct json_reader *j, struct str word, enum json_kind kind)
+static enum json_kind take_word(struct json_reader *j, struct json_token *t, struct str word,
+                                enum json_kind kind)
 {
     if ((size_t)(j->end - j->p) < word.n || memcmp(j->p, word.p, word.n) != 0)
         return fail(j, "this is no JSON value");
     j->p += word.n;
-    return (struct json_token){.kind = kind, .text = word};
+    t->text = word;
+    return kind;
 }
 
-static bool is_object_level(const struct json_reader *j)
+static inline bool is_object_level(const struct json_reader *j)
 {
     return (j->in_object[(j->depth - 1) / 64] >> ((j->depth - 1) % 64) & 1) != 0;
 }
 
-static struct json_token open_container(struct json_reader *j, bool object)
+static enum json_kind open_container(struct json_reader *j, bool object)
 {
     uint64_t bit = UINT64_C(1) << (j->depth % 64);
 
@@ -179,7 +192,7 @@ static struct json_token open_container(struct json_reader *j, bool object)
     j->depth++;
     j->p++;
     j->want = JSON_WANT_FIRST;
-    return (struct json_token){.kind = object ? JSON_TOKEN_BEGIN_OBJECT : JSON_TOKEN_BEGIN_ARRAY};
+    return object ? JSON_TOKEN_BEGIN_OBJECT : JSON_TOKEN_BEGIN_ARRAY;
 }
 
 static void after_value(struct json_reader *j)
@@ -187,19 +200,19 @@ static void after_value(struct json_reader *j)
     j->want = j->depth == 0 ? JSON_DONE : JSON_WANT_NEXT;
 }
 
-static struct json_token close_container(struct json_reader *j)
+static enum json_kind close_container(struct json_reader *j)
 {
     bool object = is_object_level(j);
 
     j->p++;
     j->depth--;
     after_value(j);
-    return (struct json_token){.kind = object ? JSON_TOKEN_END_OBJECT : JSON_TOKEN_END_ARRAY};
+    return object ? JSON_TOKEN_END_OBJECT : JSON_TOKEN_END_ARRAY;
 }
 
-static struct json_token take_value(struct json_reader *j)
+static enum json_kind take_value(struct json_reader *j, struct json_token *t)
 {
-    struct json_token t;
+    enum json_kind kind = JSON_TOKEN_ERROR;
 
     if (j->p == j->end)
         return fail(j,
@@ -210,47 +223,45 @@ static struct json_token take_value(struct json_reader *j)
     case '[':
         return open_container(j, false);
     case '"':
-        t = take_string(j, JSON_TOKEN_STRING);
+        kind = take_string(j, t, JSON_TOKEN_STRING);
         break;
     case 't':
-        t = take_word(j, STR("true"), JSON_TOKEN_TRUE);
+        kind = take_word(j, t, STR("true"), JSON_TOKEN_TRUE);
         break;
     case 'f':
-        t = take_word(j, STR("false"), JSON_TOKEN_FALSE);
+        kind = take_word(j, t, STR("false"), JSON_TOKEN_FALSE);
         break;
     case 'n':
-        t = take_word(j, STR("null"), JSON_TOKEN_NULL);
+        kind = take_word(j, t, STR("null"), JSON_TOKEN_NULL);
         break;
     default:
-        t = take_number(j);
+        kind = take_number(j, t);
         break;
     }
-    if (t.kind != JSON_TOKEN_ERROR)
+    if (kind != JSON_TOKEN_ERROR)
         after_value(j);
-    return t;
+    return kind;
 }
 
-static struct json_token take_key(struct json_reader *j)
+static enum json_kind take_key(struct json_reader *j, struct json_token *t)
 {
-    struct json_token t;
-
     if (j->p == j->end)
         return fail(j, "the text ends inside an object");
     if (*j->p != '"')
         return fail(j, "a member's name must be a string");
-    t = take_string(j, JSON_TOKEN_KEY);
-    if (t.kind == JSON_TOKEN_ERROR)
-        return t;
+    if (take_string(j, t, JSON_TOKEN_KEY) == JSON_TOKEN_ERROR)
+        return JSON_TOKEN_ERROR;
     skip_blanks(j);
     if (j->p == j->end || *j->p != ':')
         return fail(j, "a colon is missing after a member's name");
     j->p++;
     j->want = JSON_WANT_VALUE;
-    return t;
+    return JSON_TOKEN_KEY;
 }
 
 /* After an opening bracket, or after an element. */
-static struct json_token take_next(struct json_reader *j, bool first)
+static inline ALWAYS_INLINE enum json_kind take_next(struct json_reader *j, struct json_token *t,
+                                                     bool first)
 {
     bool object = is_object_level(j);
     char closing = object ? '}' : ']';
@@ -265,25 +276,31 @@ static struct json_token take_next(struct json_reader *j, bool first)
         j->p++;
         skip_blanks(j);
     }
-    return object ? take_key(j) : take_value(j);
+    return object ? take_key(j, t) : take_value(j, t);
 }
 
-struct json_token json_next(struct json_reader *j)
+static inline ALWAYS_INLINE enum json_kind take(struct json_reader *j, struct json_token *t)
 {
     skip_blanks(j);
     switch (j->want) {
     case JSON_WANT_VALUE:
-        return take_value(j);
+        return take_value(j, t);
     case JSON_WANT_FIRST:
-        return take_next(j, true);
+        return take_next(j, t, true);
     case JSON_WANT_NEXT:
-        return take_next(j, false);
+        return take_next(j, t, false);
     case JSON_DONE:
         break;
     }
-    if (j->p != j->end)
-        return fail(j, "something follows the JSON value");
-    return (struct json_token){.kind = JSON_TOKEN_END};
+    return j->p == j->end ? JSON_TOKEN_END : fail(j, "something follows the JSON value");
+}
+
+struct json_token json_next(struct json_reader *j)
+{
+    struct json_token t = {.kind = JSON_TOKEN_ERROR};
+
+    t.kind = take(j, &t);
+    return t;
 }
 
 bool json_skip(struct json_reader *j, const struct json_token *t)

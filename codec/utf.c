@@ -13,12 +13,22 @@ static uint64_t load8(const uint8_t *p)
     return v;
 }
 
+/* Index of the first byte with a flag, where bytes in front of it cannot have disturbed it. */
+static size_t first_flag(uint64_t flags)
+{
+    return (size_t)__builtin_ctzll(flags) / 8;
+}
+
+enum { FLAGS_IN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
+
 size_t utf_ascii_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;
 
     while (n - i >= 8 && (load8(p + i) & HIGH_BITS) == 0)
         i += 8;
+    if (i != 0 && i < n && n - i < 8 && (load8(p + n - 8) & HIGH_BITS) == 0)
+        return n;
     while (i < n && p[i] < 0x80)
         i++;
     return i;
@@ -30,20 +40,27 @@ static uint64_t has_zero(uint64_t v)
     return (v - EACH_BYTE(1)) & ~v & HIGH_BITS;
 }
 
-static bool is_plain8(uint64_t v)
+/* Flags at bytes that are not plain; exact up to the first one in memory order (little endian). */
+static uint64_t not_plain8(uint64_t v)
 {
     uint64_t control = (v - EACH_BYTE(0x20)) & ~v;
 
-    return ((v | control | has_zero(v ^ EACH_BYTE('"')) | has_zero(v ^ EACH_BYTE('\\'))) &
-            HIGH_BITS) == 0;
+    return (v | control | has_zero(v ^ EACH_BYTE('"')) | has_zero(v ^ EACH_BYTE('\\'))) & HIGH_BITS;
 }
 
 size_t utf_plain_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;
 
-    while (n - i >= 8 && is_plain8(load8(p + i)))
-        i += 8;
+    for (; n - i >= 8; i += 8) {
+        uint64_t flags = not_plain8(load8(p + i));
+
+        if (flags == 0)
+            continue;
+        if (FLAGS_IN_ORDER)
+            return i + first_flag(flags);
+        break;
+    }
     while (i < n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
         i++;
     return i;

@@ -183,7 +183,7 @@ static void put_zone_name(struct args_state *s, const struct date_fields *d)
     else if (a != 0)
         snprintf(text, sizeof(text), "%c%02d:%02d:%02d", d->offset_s < 0 ? '-' : '+', a / 3600,
                  a / 60 % 60, a % 60);
-    hs2_put_name(s->out, str_from(text));
+    hs2_put_ascii(s->out, str_from(text));
 }
 
 /* Made of what zone names and offsets are made of. */
