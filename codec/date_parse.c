@@ -134,7 +134,8 @@ int64_t date_millis(const struct date_fields *d, int32_t utc_offset_s)
 {
     int64_t days = date_days(d->year, d->month, d->day);
     int32_t offset = d->parts & DATE_HAS_ZONE ? d->offset_s : utc_offset_s;
-    int64_t seconds = days * 86400 + d->hour * 3600 + d->minute * 60 + d->second - offset;
+    int of_day = d->hour * 3600 + d->minute * 60 + d->second;
+    int64_t seconds = days * 86400 + of_day - offset;
 
     return seconds * 1000 + d->nano / 1000000;
 }

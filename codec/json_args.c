@@ -156,11 +156,10 @@ static bool put_boolean(struct args_state *s, const struct json_token *t, const 
 
 static bool put_char(struct args_state *s, const struct json_token *t, const struct jtype *type)
 {
-    struct str text = STR_NONE;
-
     if (t->kind != JSON_TOKEN_STRING)
         return args_mismatch(s, t, type->name);
-    text = args_text(s, t);
+    struct str text = args_text(s, t);
+
     if (utf_units(text) != 1)
         return args_mismatch(s, t, type->name);
     hs2_put_string(s->out, text);

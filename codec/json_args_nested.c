@@ -126,7 +126,7 @@ enum class_verdict { CLASS_PASS, CLASS_DROP, CLASS_REFUSED };
 /* A string under "class" picks the Java class that the provider instantiates (docs/PROTOCOL.md section 9.4). */
 static enum class_verdict judge_class(struct args_state *s, const struct json_token *value)
 {
-    struct str name = STR_NONE;
+    struct str name;
 
     if (value->kind != JSON_TOKEN_STRING)
         return CLASS_PASS;
@@ -355,7 +355,7 @@ static void add_step(char *out, size_t cap, const struct step *st)
 /* Reads the text again up to the error: costs nothing while there is none. */
 void args_point_at(struct args_error *e, struct str json)
 {
-    struct step path[JSON_DEPTH_MAX + 1];
+    struct step path[JSON_DEPTH_MAX + 1] = {0};
     struct json_reader j;
     unsigned depth = 0;
 

@@ -249,7 +249,6 @@ static bool print_zoned(struct hs2_json *j, const struct value_slots *s)
     size_t before = j->out->len;
     bool ok = print_joined(j, s, "");
     size_t bracket = 0;
-    struct str zone = STR_NONE;
 
     if (!ok)
         return false;
@@ -261,7 +260,7 @@ static bool print_zoned(struct hs2_json *j, const struct value_slots *s)
     ok = slot_text(j, s, 2, j->out);
     if (!ok)
         return quoted(j, before, false);
-    zone = str_sub(buf_str(j->out), bracket + 1, j->out->len);
+    struct str zone = str_sub(buf_str(j->out), bracket + 1, j->out->len);
     /* a zone that is its own offset is not told twice, as in Java */
     if (zone.n != 0 && (zone.p[0] == 'Z' || zone.p[0] == '+' || zone.p[0] == '-') &&
         str_ends(str_sub(buf_str(j->out), before, bracket), zone))

@@ -271,45 +271,44 @@ static bool put_year(struct args_state *s, const struct json_token *t, const cha
     return true;
 }
 
-/* "2024-05" and "--05-04": two numbers with a dash between. */
-static bool put_two(struct args_state *s, const struct json_token *t, const char *class,
-                    const char *const *fields, struct str prefix, int64_t a_max, int64_t b_max)
+/* A text of `n` bytes that is part of a date: the rest is given. */
+static bool read_part_of_date(struct str text, size_t n, const char *before, const char *after,
+                              struct date_fields *d)
 {
-    enum { DASH = 4 };
-    struct str text = t->kind == JSON_TOKEN_STRING ? args_text(s, t) : STR_NONE;
-    int64_t a = 0;
-    int64_t b = 0;
+    char whole[16];
 
-    if (text.n != DASH + 3 || !str_starts(text, prefix) || text.p[DASH] != '-' ||
-        !str_to_i64(str_sub(text, prefix.n, DASH), 0, a_max, &a) ||
-        !str_to_i64(str_sub(text, DASH + 1, text.n), 1, b_max, &b))
-        return false;
-    args_object(s, class, fields, 2);
-    hs2_put_int(s->out, (int32_t)a);
-    hs2_put_int(s->out, (int32_t)b);
-    return true;
+    return text.n == n &&
+           snprintf(whole, sizeof(whole), "%s" STR_FMT "%s", before, STR_ARG(text), after) > 0 &&
+           date_parse(str_from(whole), d) && d->parts == DATE_HAS_DATE;
 }
 
+/* 2024-05 */
 static bool put_year_month(struct args_state *s, const struct json_token *t, const char *class)
 {
     static const char *const fields[] = {"year", "month"};
+    struct date_fields d;
 
-    return put_two(s, t, class, fields, STR_NONE, 9999, 12);
+    if (t->kind != JSON_TOKEN_STRING || !read_part_of_date(args_text(s, t), 7, "", "-01", &d))
+        return false;
+    args_object(s, class, fields, 2);
+    hs2_put_int(s->out, (int32_t)d.year);
+    hs2_put_int(s->out, d.month);
+    return true;
 }
 
+/* --05-04; 2000 had a 29 February */
 static bool put_month_day(struct args_state *s, const struct json_token *t, const char *class)
 {
     static const char *const fields[] = {"month", "day"};
-
     struct date_fields d;
-    char leap[16];
 
-    /* 2000 had a 29 February: the text must be a day of that year */
-    return t->kind == JSON_TOKEN_STRING && args_text(s, t).n == 7 &&
-           snprintf(leap, sizeof(leap), "2000" STR_FMT, STR_ARG(str_sub(args_text(s, t), 1, 7))) >
-               0 &&
-           date_parse(str_from(leap), &d) && d.parts == DATE_HAS_DATE &&
-           put_two(s, t, class, fields, STR("--"), 12, 31);
+    if (t->kind != JSON_TOKEN_STRING || !str_starts(args_text(s, t), STR("--")) ||
+        !read_part_of_date(str_sub(args_text(s, t), 1, 8), 6, "2000", "", &d))
+        return false;
+    args_object(s, class, fields, 2);
+    hs2_put_int(s->out, d.month);
+    hs2_put_int(s->out, d.day);
+    return true;
 }
 
 static bool put_zone_offset(struct args_state *s, const struct json_token *t, const char *class)

@@ -266,7 +266,7 @@ static void encode(struct str text, const char *type_name, unsigned options)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy = NULL;
-    struct str text = STR_NONE;
+    struct str text;
 
     if (size < 2 || size > 65536)
         return 0;

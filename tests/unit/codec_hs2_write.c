@@ -186,6 +186,8 @@ END_TEST
 
 START_TEST(units_not_bytes)
 {
+    static const char face[] = {'\xf0', '\x9f', '\x98', '\x80'};
+    static const char middle[] = {'\xe4', '\xb8', '\xad'};
     static char text[70000];
 
     hs2_put_string(&out, STR("\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80"));
@@ -193,13 +195,13 @@ START_TEST(units_not_bytes)
     /* 'x' and 16384 faces: unit 32768 would be half a pair, so the chunk ends before it */
     text[0] = 'x';
     for (size_t i = 1; i + 4 <= 1 + 4 * 16384; i += 4)
-        memcpy(text + i, "\xf0\x9f\x98\x80", 4);
+        memcpy(text + i, face, sizeof(face));
     hs2_put_string(&out, (struct str){text, 1 + 4 * 16384});
     ck_assert_uint_eq(out.data[3 + 1 + 16383 * 6], 0x02);
     check_chunks("527fff", 3 + 1 + 16383 * 6 + 1 + 6);
     /* 40000 three-byte characters */
     for (size_t i = 0; i + 3 <= 69000; i += 3)
-        memcpy(text + i, "\xe4\xb8\xad", 3);
+        memcpy(text + i, middle, sizeof(middle));
     hs2_put_string(&out, (struct str){text, 69000});
     check_chunks("5359d8", 3 + 69000);
 }

@@ -426,17 +426,21 @@ START_TEST(places_of_errors)
     ck_assert_str_eq(encode(NULL, "{\"a\":1"), "JSON /a the text ends inside an object");
 
     /* quoted input is cut between characters, pointers too */
-    char json[400] = "\"";
-    char key[700] = "{\"";
+    struct buf json;
 
+    buf_init(&json, OUT_MAX);
+    buf_add_u8(&json, '"');
     for (int i = 0; i < 50; i++)
-        strcat(json, "\xe4\xb8\xad");
-    strcat(json, "\"");
-    ck_assert(strstr(encode("int", json), "\xe4\xb8\xad…\" is not a int") != NULL);
+        buf_add_str(&json, STR("\xe4\xb8\xad"));
+    buf_add_u8(&json, '"');
+    ck_assert(strstr(encode_n("int", buf_str(&json)), "\xe4\xb8\xad…\" is not a int") != NULL);
+    buf_truncate(&json, 0);
+    buf_add_str(&json, STR("{\""));
     for (int i = 0; i < 50; i++)
-        strcat(key, "\xe4\xb8\xad");
-    strcat(key, "\":+}");
-    encode(NULL, key);
+        buf_add_str(&json, STR("\xe4\xb8\xad"));
+    buf_add_str(&json, STR("\":+}"));
+    encode_n(NULL, buf_str(&json));
+    buf_free(&json);
     ck_assert_uint_eq(error.result, ARGS_BAD_JSON);
     ck_assert_uint_eq(strlen(error.pointer), 1 + 42 * 3);
     ck_assert_mem_eq(error.pointer + strlen(error.pointer) - 3, "\xe4\xb8\xad", 3);
