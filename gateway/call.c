@@ -79,17 +79,17 @@ static void end_try(struct call *c, bool failed)
 {
     struct endpoint *ep = c->endpoint;
 
-    if (ep == NULL || c->try_start_us == 0)
+    if (ep == NULL)
         return;
+    c->endpoint = NULL;
     c->provider_us = clock_us() - c->try_start_us;
-    c->try_start_us = 0;
-    ep->in_flight--;
     ep->errors += failed ? 1U : 0U;
     ep->failures_in_a_row = failed ? ep->failures_in_a_row + 1 : 0;
     if (!failed)
         ep->latency_us = ep->latency_us == 0
                              ? c->provider_us
                              : ep->latency_us - ep->latency_us / 8 + c->provider_us / 8;
+    endpoint_end(ep); /* it may be gone now */
 }
 
 static void finish(struct call *c, enum outcome o)
@@ -98,9 +98,10 @@ static void finish(struct call *c, enum outcome o)
 
     if (c->state == CALL_END)
         return; /* the first end wins */
-    end_try(c, outcome_row(o)->provider_failure);
+    /* first: an endpoint that left the list takes its connection along */
     if (c->flight.conn != NULL)
         conn_cancel(&c->flight, o == OUTCOME_PROVIDER_TIMEOUT);
+    end_try(c, outcome_row(o)->provider_failure);
     refs_unpark(&c->waiter);
     ev_timer_stop(cs->w->loop, &c->timer);
     if (c->retrying)

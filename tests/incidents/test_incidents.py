@@ -211,10 +211,33 @@ def provider_killed_under_load():
     b.kill()
 
 
+def connection_of_a_removed_provider_is_closed():
+    """Also when a call was in flight on it while it left the list."""
+    c = start()
+    stubs = [kit.Stub(20880 + 2 * i, 20881 + 2 * i) for i in range(3)]
+    p = kit.Providers(c, IFACE)
+    for s in stubs:
+        s.script(json.dumps({"m": [[{"delay_ms": 1500}, {"value": s.port}]]}))
+        p.add(s.port)
+    g = kit.Gateway(config(process={"workers": 1, "state_dir": ""}))
+    kit.wait_until(lambda: len((g.reference(IFACE) or {}).get("providers", {}).get("list", [])) == 3, 10, "all are known")
+    load = kit.Load("/%s/m" % IFACE, "[]", 12)
+    kit.wait_until(lambda: all(s.numbers()["calls"] for s in stubs), 5, "a call at every provider")
+    p.remove(stubs[0].port)
+    kit.wait_until(lambda: len(g.reference(IFACE)["providers"]["list"]) == 2, 5, "one is gone")
+    seen = load.stop()
+    assert set(seen) == {"200"}, seen
+    kit.wait_until(lambda: stubs[0].numbers()["connections"] == 0, 5, "its connection is closed")
+    assert stubs[1].numbers()["connections"] == 1
+    g.stop()
+    c.close()
+
+
 if __name__ == "__main__":
     try:
         kit.run([incident_a_calls_without_provider, incident_b_one_consumer_node, names_from_outside_are_bounded,
-                 session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load])
+                 session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load,
+                 connection_of_a_removed_provider_is_closed])
     finally:
         if zk is not None:
             zk.close()
