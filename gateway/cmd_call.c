@@ -374,7 +374,7 @@ static void hand_over(struct caller *k, struct directory *d)
     struct registry_mail *m = xcalloc(1, sizeof(*m));
     struct buf key;
 
-    k->ref = refs_get(k->refs, &d->key, NULL, true);
+    k->ref = refs_pin(k->refs, &d->key);
     buf_init(&key, 1024);
     refkey_print(&d->key, &key);
     m->kind = REGISTRY_MAIL_DIRECTORY;

@@ -10,7 +10,7 @@
 
 /* One request in work. */
 struct req {
-    struct list link;
+    struct list link; /* free_requests */
     struct httpd *home;
     struct exchange *x;
     struct generation *gen;
@@ -62,8 +62,6 @@ static struct req *req_new(struct httpd *h, struct exchange *x)
     r->m.n_vars = 0;
     r->m.route = NULL;
     memset(&r->problem, 0, sizeof(r->problem));
-    list_init(&r->link);
-    list_add(&h->live_requests, &r->link);
     h->n_requests++;
     x->user = r;
     return r;
@@ -71,7 +69,10 @@ static struct req *req_new(struct httpd *h, struct exchange *x)
 
 static void free_generation(struct generation *g)
 {
-    list_remove(&g->link);
+    for (size_t i = 0; i < g->settings->n_services; i++) {
+        if (g->service_refs[i] != NULL)
+            refs_unpin(g->service_refs[i]);
+    }
     route_table_free(g->routes);
     settings_put(g->settings);
     free(g->service_refs);
@@ -85,7 +86,7 @@ static void req_free(struct req *r)
 
     if (--r->gen->users == 0 && r->gen != h->gen)
         free_generation(r->gen);
-    list_remove(&r->link);
+    list_init(&r->link);
     list_add(&h->free_requests, &r->link);
     h->n_requests--;
 }
@@ -348,7 +349,7 @@ static struct ref *ref_of(struct req *r)
         return r->gen->service_refs[s->index];
     if (s != NULL && !refkey_make(s->interface, s->version, s->group, &r->key, &e))
         return NULL; /* the configuration check has refused such a service */
-    return refs_get(h->refs, &r->key, NULL, false);
+    return refs_get(h->refs, &r->key, NULL);
 }
 
 static unsigned share(uint32_t whole, unsigned n)
@@ -606,7 +607,7 @@ static void bind_services(struct httpd *h, struct generation *g)
             !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
             continue;
         wiring_peer(s, sv, &po);
-        g->service_refs[i] = refs_get(h->refs, &k, NULL, true);
+        g->service_refs[i] = refs_pin(h->refs, &k);
         refs_set_peer_opts(g->service_refs[i], &po);
     }
 }
@@ -618,7 +619,6 @@ void httpd_use_settings(struct httpd *h, struct settings *s)
 
     g->settings = settings_get(s);
     g->routes = route_table_build(s);
-    list_init(&g->link);
     bind_services(h, g);
     g->route_stats = xcalloc(s->n_routes + 1, sizeof(struct route_stats *));
     for (size_t i = 0; i < s->n_routes; i++)
@@ -626,7 +626,6 @@ void httpd_use_settings(struct httpd *h, struct settings *s)
     h->gen = g;
     if (old == NULL)
         return;
-    list_add(&h->generations, &old->link);
     if (old->users == 0)
         free_generation(old);
 }
@@ -649,9 +648,7 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
         .registry = o->registry, .box = o->box, .application = o->settings->consumer.application.p};
 
     *h = (struct httpd){.w = w, .n_workers = wiring_workers(o->settings)};
-    list_init(&h->generations);
     list_init(&h->free_requests);
-    list_init(&h->live_requests);
     wiring_exchange(o->settings, h->n_workers, &limits);
     exchanges_init(&h->http, &limits, &hooks, h);
     calls_init(&h->calls, w);
@@ -674,11 +671,11 @@ void httpd_free(struct httpd *h)
     struct route_stats *next = NULL;
 
     accesslog_close(&h->log);
+    free_generation(h->gen); /* the last one: no request is left */
     refs_free(h->refs);
     peers_free(h->peers);
     calls_free(&h->calls);
     exchanges_free(&h->http);
-    free_generation(h->gen);
     while ((l = list_take(&h->free_requests)) != NULL)
         free(container_of(l, struct req, link));
     HASH_ITER(hh, h->stats, s, next)

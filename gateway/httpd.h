@@ -47,7 +47,6 @@ struct route_stats {
 
 /* One configuration in use; it goes when its last request has ended and a newer one is there. */
 struct generation {
-    struct list link;
     struct settings *settings;
     struct route_table *routes;
     struct ref **service_refs; /* of preloaded services; NULL for others */
@@ -69,9 +68,7 @@ struct httpd {
     struct refs *refs;
     struct accesslog log;
     struct generation *gen;
-    struct list generations; /* older ones still in use */
     struct list free_requests;
-    struct list live_requests;
     unsigned n_requests;
     unsigned n_workers;
     struct route_stats *stats; /* by name */

@@ -262,7 +262,7 @@ void refs_free(struct refs *rs)
 
 static bool is_unused(const struct ref *r)
 {
-    return !r->pinned && r->in_flight == 0 && list_empty(&r->waiting);
+    return r->pins == 0 && r->in_flight == 0 && list_empty(&r->waiting);
 }
 
 /* Names that the registry does not know must not pile up here, however fast they come. */
@@ -279,36 +279,64 @@ static void sweep_refused(struct refs *rs)
     }
 }
 
-static struct ref *pin(struct ref *r, bool pinned)
-{
-    r->pinned = r->pinned || pinned;
-    return r;
-}
-
-struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name,
-                     bool pinned)
+static struct ref *find_or_new(struct refs *rs, const struct refkey *k, bool *is_new)
 {
     char text[REFKEY_TEXT_MAX + 1];
     struct buf b = {.data = (uint8_t *)text, .cap = sizeof(text), .limit = sizeof(text)};
     struct ref *r = NULL;
-    bool stale = false;
 
     if (rs->n_refused >= REFUSED_MAX)
         sweep_refused(rs);
     refkey_print(k, &b);
     buf_add_u8(&b, '\0');
     r = find(rs, text);
+    *is_new = r == NULL;
+    return r != NULL ? r : new_ref(rs, text);
+}
+
+struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name)
+{
+    bool ask = false;
+    struct ref *r = find_or_new(rs, k, &ask);
+
     /* a refusal is valid for the calls that waited for it: the registry remembers its own */
-    stale = r != NULL && r->state == REF_REFUSED && list_empty(&r->waiting) && r->in_flight == 0;
-    if (r == NULL)
-        r = new_ref(rs, text);
-    else if (!stale)
-        return pin(r, pinned);
+    ask = ask || (r->state == REF_REFUSED && is_unused(r));
+    if (!ask)
+        return r;
     r->state = REF_WAITING;
     r->refusal = REFUSAL_NONE;
-    if (!pinned && !r->pinned && rs->opts.registry != NULL)
+    if (rs->opts.registry != NULL)
         registry_want(rs->opts.registry, &r->key, registry_name, rs->opts.box);
-    return pin(r, pinned);
+    return r;
+}
+
+struct ref *refs_pin(struct refs *rs, const struct refkey *k)
+{
+    bool is_new = false;
+    struct ref *r = find_or_new(rs, k, &is_new);
+
+    if (r->state == REF_REFUSED && is_unused(r))
+        r->state = REF_WAITING;
+    r->pins++;
+    return r;
+}
+
+/* The registry has no such reference any more: nothing here may be taken for its list. */
+static void give_up(struct ref *r)
+{
+    r->gone = true;
+    if (is_unused(r))
+        free_ref(r);
+    else if (r->pins == 0)
+        r->state = REF_REFUSED; /* in use after all: the next call asks the registry again */
+}
+
+void refs_unpin(struct ref *r)
+{
+    ASSERT(r->pins > 0);
+
+    if (--r->pins == 0 && r->gone)
+        give_up(r);
 }
 
 void refs_park(struct ref *r, struct ref_waiter *w)
@@ -353,6 +381,7 @@ static void on_directory(struct refs *rs, struct ref *r, struct registry_mail *m
     set_directory(r, m->directory);
     r->state = REF_KNOWN;
     r->refusal = REFUSAL_NONE;
+    r->gone = false;
     wake_waiters(r);
 }
 
@@ -377,10 +406,8 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
                               r == NULL || is_idle(r));
         break;
     case REGISTRY_MAIL_GONE:
-        if (r != NULL && r->in_flight == 0 && list_empty(&r->waiting) && !r->pinned)
-            free_ref(r);
-        else if (r != NULL && !r->pinned)
-            r->state = REF_REFUSED; /* in use after all: the next call asks the registry again */
+        if (r != NULL)
+            give_up(r);
         break;
     case REGISTRY_MAIL_REPORT:
     case REGISTRY_MAIL_STATUS:

@@ -41,7 +41,8 @@ struct ref {
     struct refkey key;
     enum ref_state state;
     enum registry_refusal refusal; /* in REF_REFUSED */
-    bool pinned;                   /* named by the configuration */
+    unsigned pins;                 /* configurations in use that name it */
+    bool gone;                     /* the registry gave it up while it was pinned or in use */
     struct refs *home;
     struct peer_opts peer_opts;
     struct directory *directory; /* NULL until the first list */
@@ -87,10 +88,13 @@ struct refs *refs_new(struct wctx *w, struct peers *peers,
                       const struct refs_opts *opts) NONNULL MUST_CHECK;
 void refs_free(struct refs *rs) NONNULL;
 
-/* The worker's view of `k`; made when it is new.  With `registry_name` (NULL = the only one) the registry
- * is asked, once per key however many calls wait, unless the reference is configured. */
-struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name,
-                     bool pinned) __attribute__((nonnull(1, 2))) MUST_CHECK;
+/* The worker's view of `k`; made when it is new.  The registry is asked for it, once per key however many
+ * calls wait, unless the reference is configured.  `registry_name` NULL = the only one. */
+struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *registry_name)
+    __attribute__((nonnull(1, 2))) MUST_CHECK;
+/* The same for a configured service: it stays until refs_unpin(), and its list comes unasked. */
+struct ref *refs_pin(struct refs *rs, const struct refkey *k) NONNULL MUST_CHECK;
+void refs_unpin(struct ref *r) NONNULL;
 /* Parks the waiter until the first list; refs_unpark takes it out (deadline). */
 void refs_park(struct ref *r, struct ref_waiter *w) NONNULL;
 void refs_unpark(struct ref_waiter *w) NONNULL;

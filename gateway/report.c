@@ -297,7 +297,7 @@ static void add_ref_metrics(struct ref *r, void *ctx)
 {
     struct metrics_sink *sink = ctx;
 
-    if (r->state != REF_KNOWN || (r->calls == 0 && !r->pinned))
+    if (r->state != REF_KNOWN || (r->calls == 0 && r->pins == 0))
         return;
     buf_truncate(sink->b, 0);
     label(sink->b, "service", r->key_text);

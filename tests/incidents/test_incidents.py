@@ -211,6 +211,31 @@ def provider_killed_under_load():
     b.kill()
 
 
+def service_that_is_configured_no_more():
+    """After the reload its reference is one like any other: given up when idle, and asked for anew by the next call."""
+    c = start()
+    p = kit.Providers(c, IFACE)
+    a = kit.Stub()
+    p.add(20880)
+    conf = config(limits={"reference_idle": "10s"})
+    g = kit.Gateway(conf)
+    ready(g)
+    assert kit.Http().post(PATH, "[]")[0] == 200
+    g.write(dict(conf, services=[]))
+    g.proc.send_signal(signal.SIGHUP)
+    kit.wait_until(lambda: g.reference(IFACE) is None, 30, "the idle reference is given up")
+    p.remove(20880)
+    a.kill()
+    b = kit.Stub(20882, 20883)
+    p.add(20882)
+    time.sleep(0.5)
+    status, text, _ = kit.Http().post(PATH, "[]")
+    assert status == 200, text
+    g.stop()
+    c.close()
+    b.kill()
+
+
 def connection_of_a_removed_provider_is_closed():
     """Also when a call was in flight on it while it left the list."""
     c = start()
@@ -237,7 +262,7 @@ if __name__ == "__main__":
     try:
         kit.run([incident_a_calls_without_provider, incident_b_one_consumer_node, names_from_outside_are_bounded,
                  session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load,
-                 connection_of_a_removed_provider_is_closed])
+                 connection_of_a_removed_provider_is_closed, service_that_is_configured_no_more])
     finally:
         if zk is not None:
             zk.close()
