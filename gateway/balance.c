@@ -2,10 +2,7 @@
 
 #include "base/fatal.h"
 
-enum {
-    CANDIDATES_MAX = 64, /* of a long list a random stretch of so many is looked at */
-    STRETCH_MAX = 512,
-};
+enum { STRETCH_MAX = 512 };
 
 static const struct balancer *const balancers[] = {&balance_p2c, &balance_random};
 
@@ -29,9 +26,9 @@ static bool was_tried(const struct balance_call *c, const struct endpoint *ep)
 
 /* What keeps providers from being candidates, for the answer when there are none. */
 struct found {
-    struct endpoint *list[CANDIDATES_MAX];
-    size_t n;
-    struct endpoint *tried[CANDIDATES_MAX]; /* usable, but asked before: only when nobody else is */
+    struct balance_choice fresh;
+    struct endpoint
+        *tried[BALANCE_CANDIDATES_MAX]; /* usable, but asked before: only when nobody else is */
     size_t n_tried;
     bool too_small;
     bool down;
@@ -49,8 +46,8 @@ static void look_at(struct found *f, struct endpoint *ep, const struct balance_c
         return;
     }
     if (!was_tried(c, ep))
-        f->list[f->n++] = ep;
-    else if (f->n_tried < CANDIDATES_MAX)
+        f->fresh.list[f->fresh.n++] = ep;
+    else if (f->n_tried < BALANCE_CANDIDATES_MAX)
         f->tried[f->n_tried++] = ep;
 }
 
@@ -58,10 +55,10 @@ static void look_at(struct found *f, struct endpoint *ep, const struct balance_c
 static void collect(struct wctx *w, const struct ref *r, const struct balance_call *c,
                     struct found *f)
 {
-    size_t from = r->n_usable > CANDIDATES_MAX ? wctx_random(w) % r->n_usable : 0;
+    size_t from = r->n_usable > BALANCE_CANDIDATES_MAX ? wctx_random(w) % r->n_usable : 0;
 
-    for (size_t i = 0; i < r->n_usable && f->n < CANDIDATES_MAX; i++) {
-        if (i >= STRETCH_MAX && f->n != 0)
+    for (size_t i = 0; i < r->n_usable && f->fresh.n < BALANCE_CANDIDATES_MAX; i++) {
+        if (i >= STRETCH_MAX && f->fresh.n != 0)
             return;
         look_at(f, r->usable[(from + i) % r->n_usable], c);
     }
@@ -77,16 +74,31 @@ static const struct balancer *wanted(const struct ref *r, const struct balancer 
     return b != NULL ? b : &balance_p2c;
 }
 
+/* Once per call, for however many draws. */
+static void weigh(struct balance_choice *c, struct str method, uint64_t wall_ms)
+{
+    c->total = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        c->weight[i] = provider_weight(c->list[i]->provider, method, wall_ms);
+        c->total += c->weight[i];
+    }
+}
+
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
 {
     struct found f;
 
-    f.n = f.n_tried = 0;
+    f.fresh.n = f.n_tried = 0;
     f.too_small = f.down = false;
     collect(w, r, call, &f);
-    if (f.n != 0) {
-        *out = f.n == 1 ? f.list[0] : wanted(r, configured)->pick(w, f.list, f.n, call);
+    if (f.fresh.n > 1) {
+        weigh(&f.fresh, call->method, w->wall_ms);
+        *out = f.fresh.list[wanted(r, configured)->pick(w, &f.fresh, call)];
+        return BALANCE_OK;
+    }
+    if (f.fresh.n == 1) {
+        *out = f.fresh.list[0];
         return BALANCE_OK;
     }
     if (f.n_tried != 0) {

@@ -19,11 +19,21 @@ struct balance_call {
     size_t body_len; /* providers whose payload limit is smaller are left out */
 };
 
+enum { BALANCE_CANDIDATES_MAX = 64 }; /* of a long list a random stretch of so many is looked at */
+
+/* Whom one call may go to: usable endpoints only, at least two, each with its weight of this moment. */
+struct balance_choice {
+    struct endpoint *list[BALANCE_CANDIDATES_MAX];
+    uint32_t weight[BALANCE_CANDIDATES_MAX];
+    uint64_t total; /* of the weights */
+    size_t n;
+};
+
 struct balancer {
     const char *name; /* as in the configuration and in Dubbo's loadbalance= */
-    /* `candidates` is never empty and holds usable endpoints only. */
-    struct endpoint *(*pick)(struct wctx *w, struct endpoint *const *candidates, size_t n,
-                             const struct balance_call *call);
+    /* Returns an index into `choice`. */
+    size_t (*pick)(struct wctx *w, const struct balance_choice *choice,
+                   const struct balance_call *call);
 };
 
 /* One file each. */
