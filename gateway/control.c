@@ -254,13 +254,6 @@ void control_drain(struct control *c)
 
 /* ---------------------------------------------------------------- mail and signals */
 
-static void wake_loop(struct mailbox *box)
-{
-    struct loop_box *b = container_of(box, struct loop_box, box);
-
-    ev_async_send(b->loop, b->wake);
-}
-
 struct stopped_mail {
     struct job job; /* first member; run == NULL tells it from a job that ran */
 };
@@ -358,10 +351,8 @@ static void start_watchers(struct control *c)
     }
     ev_async_init(&c->wake, on_wake);
     ev_async_start(c->loop, &c->wake);
-    c->box.loop = c->registry_box.loop = c->loop;
-    c->box.wake = c->registry_box.wake = &c->wake;
-    mailbox_init(&c->box.box, wake_loop);
-    mailbox_init(&c->registry_box.box, wake_loop);
+    loop_box_init(&c->box, c->loop, &c->wake);
+    loop_box_init(&c->registry_box, c->loop, &c->wake);
     ev_timer_init(&c->tick, on_tick, 0.1, 0.1);
     ev_timer_start(c->loop, &c->tick);
     ev_timer_init(&c->drain_timer, on_drain_delay, 0., 0.);
@@ -474,8 +465,10 @@ static void stop(struct control *c)
         worker_join(&c->workers[i]);
     c->phase = CONTROL_STOPPED;
     admin_stop(c->admin);
-    registry_stop(c->registry);
-    take_registry_mail(c); /* what came after the loop ended */
+    registry_stop(c->registry); /* until then it may write to every mailbox and wake its loop */
+    take_registry_mail(c);      /* what came after the loop ended */
+    for (unsigned i = 0; i < c->n_workers && c->workers != NULL; i++)
+        worker_free(&c->workers[i]);
     free(c->workers);
     if (c->settings->process.pid_file.n != 0)
         unlink(c->settings->process.pid_file.p);

@@ -17,6 +17,13 @@ static void wake_loop(struct mailbox *box)
     ev_async_send(b->loop, b->wake);
 }
 
+void loop_box_init(struct loop_box *b, struct ev_loop *loop, ev_async *wake)
+{
+    b->loop = loop;
+    b->wake = wake;
+    mailbox_init(&b->box, wake_loop);
+}
+
 static void run_jobs(struct worker *w)
 {
     struct mail *m = mailbox_take(&w->job_box.box);
@@ -107,10 +114,8 @@ static void init_loop(struct worker *w, unsigned index)
     list_init(&w->w.dead);
     ev_async_init(&w->wake, on_wake);
     ev_async_start(w->w.loop, &w->wake);
-    w->registry_box.loop = w->job_box.loop = w->w.loop;
-    w->registry_box.wake = w->job_box.wake = &w->wake;
-    mailbox_init(&w->registry_box.box, wake_loop);
-    mailbox_init(&w->job_box.box, wake_loop);
+    loop_box_init(&w->registry_box, w->w.loop, &w->wake);
+    loop_box_init(&w->job_box, w->w.loop, &w->wake);
 }
 
 bool worker_start(struct worker *w, const struct worker_opts *opts, struct err *e)
@@ -148,6 +153,14 @@ void worker_post(struct worker *w, struct job *j)
 void worker_join(struct worker *w)
 {
     pthread_join(w->thread, NULL);
+}
+
+void worker_free(struct worker *w)
+{
+    for (struct mail *m = mailbox_take(&w->registry_box.box), *next = NULL; m != NULL; m = next) {
+        next = m->next;
+        registry_mail_free(container_of(m, struct registry_mail, mail));
+    }
     ev_async_stop(w->w.loop, &w->wake);
     ev_loop_destroy(w->w.loop);
     free(w->w.recv_buffer);

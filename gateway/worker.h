@@ -36,6 +36,8 @@ struct loop_box {
     ev_async *wake;
 };
 
+void loop_box_init(struct loop_box *b, struct ev_loop *loop, ev_async *wake) NONNULL;
+
 struct worker {
     pthread_t thread;
     unsigned index;
@@ -66,8 +68,10 @@ bool worker_start(struct worker *w, const struct worker_opts *opts,
                   struct err *e) NONNULL MUST_CHECK;
 /* Any thread. */
 void worker_post(struct worker *w, struct job *j) NONNULL;
-/* Waits for the thread's end and frees what it owned.  After a stop job. */
+/* Waits for the thread's end; the thread freed what it owned.  After a stop job. */
 void worker_join(struct worker *w) NONNULL;
+/* The mailboxes and their loop: after worker_join(), and when nobody writes to them any more. */
+void worker_free(struct worker *w) NONNULL;
 
 /* Inside a job: closes the listeners, lets calls end until `timeout_ms`, then ends the thread. */
 void worker_begin_stop(struct worker *w, uint32_t timeout_ms) NONNULL;
