@@ -24,24 +24,18 @@ static enum step step_wait(struct call *c);
 
 #define S(state) (1U << (state))
 
-/* One row per state: its name, its step, and the only states that may follow it. */
+/* One row per state: its step, and the only states that may follow it. */
 static const struct {
-    const char *name;
     enum step (*step)(struct call *c);
     unsigned next;
 } states[CALL_STATES] = {
-    [CALL_START] = {"start", step_start, S(CALL_WAIT_PROVIDERS) | S(CALL_PICK) | S(CALL_END)},
-    [CALL_WAIT_PROVIDERS] = {"wait_providers", step_wait_providers, S(CALL_PICK) | S(CALL_END)},
-    [CALL_PICK] = {"pick", step_pick, S(CALL_WAIT_CONN) | S(CALL_SENT) | S(CALL_END)},
-    [CALL_WAIT_CONN] = {"wait_conn", step_wait, S(CALL_PICK) | S(CALL_SENT) | S(CALL_END)},
-    [CALL_SENT] = {"sent", step_wait, S(CALL_PICK) | S(CALL_END)},
-    [CALL_END] = {"end", step_wait, 0},
+    [CALL_START] = {step_start, S(CALL_WAIT_PROVIDERS) | S(CALL_PICK) | S(CALL_END)},
+    [CALL_WAIT_PROVIDERS] = {step_wait_providers, S(CALL_PICK) | S(CALL_END)},
+    [CALL_PICK] = {step_pick, S(CALL_WAIT_CONN) | S(CALL_SENT) | S(CALL_END)},
+    [CALL_WAIT_CONN] = {step_wait, S(CALL_PICK) | S(CALL_SENT) | S(CALL_END)},
+    [CALL_SENT] = {step_wait, S(CALL_PICK) | S(CALL_END)},
+    [CALL_END] = {step_wait, 0},
 };
-
-const char *call_state_name(enum call_state s)
-{
-    return s < CALL_STATES ? states[s].name : "?";
-}
 
 /* The only place where a state changes: gauges cannot get out of step. */
 static enum step enter(struct call *c, enum call_state to)
@@ -71,8 +65,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
     c->tries++;
     endpoint_begin(ep);
     c->try_start_us = clock_us();
-    snprintf(c->provider, sizeof(c->provider), STR_FMT ":%u", STR_ARG(ep->provider->host),
-             (unsigned)ep->provider->port);
+    str_copy(buf_str(&ep->address), c->provider, sizeof(c->provider));
 }
 
 static void end_try(struct call *c, bool failed)

@@ -121,5 +121,3 @@ void call_start(struct call *c) NONNULL;
 void call_abort(struct call *c, enum outcome why) NONNULL;
 /* Only before call_start or after on_end. */
 void call_free(struct call *c) NONNULL;
-
-const char *call_state_name(enum call_state s);

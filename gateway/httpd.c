@@ -254,7 +254,7 @@ static bool within_limits(struct req *r)
     if (x->verdict.content_length > x->max_body) {
         problem_set(&r->problem, OUTCOME_REQUEST_TOO_LARGE,
                     "the request body is over the limit of %zu bytes", x->max_body);
-    } else if (h->n_requests > (s->limits.requests_in_flight + h->n_workers - 1) / h->n_workers) {
+    } else if (h->n_requests > wiring_share(s->limits.requests_in_flight, h->n_workers)) {
         problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many requests in flight");
     } else if (h->http.body_bytes + x->verdict.content_length > h->http.limits.memory) {
         problem_set(&r->problem, OUTCOME_GATEWAY_BUSY, "too many request bodies in memory");
@@ -352,13 +352,6 @@ static struct ref *ref_of(struct req *r)
     return refs_get(h->refs, &r->key, NULL);
 }
 
-static unsigned share(uint32_t whole, unsigned n)
-{
-    unsigned part = (whole + n - 1) / n;
-
-    return part != 0 ? part : 1;
-}
-
 static void plan_call(struct req *r, struct call *c, struct ref *ref)
 {
     const struct policy *p = r->policy;
@@ -380,8 +373,8 @@ static void plan_call(struct req *r, struct call *c, struct ref *ref)
         .idempotent_conditions = p->retry.idempotent_conditions,
         .budget_percent = p->retry.budget_percent,
         .budget_min = p->retry.budget_min,
-        .max_requests = share(p->breakers.max_requests, n),
-        .max_requests_per_provider = share(p->breakers.max_requests_per_provider, n),
+        .max_requests = wiring_share(p->breakers.max_requests, n),
+        .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n),
         .one_way = r->route != NULL && r->route->oneway,
         .balancer = p->loadbalance.n != 0 ? balance_find(p->loadbalance) : NULL,
         .reply = &p->reply_opts,

@@ -6,8 +6,15 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "codec/invoke.h"
+#include "registry/url.h"
 
-enum { ATTACHMENTS_LIMIT = 16384, PREFIX_LIMIT = 4096, REFUSED_MAX = 256 };
+enum {
+    ADDRESS_LIMIT = 512,
+    ATTACHMENTS_LIMIT = 16384,
+    PREFIX_LIMIT = 4096,
+    REFUSED_MAX = 256,
+    HEARTBEAT_MIN_MS = 200, /* a provider URL with heartbeat=1 would keep every worker busy */
+};
 
 struct refs {
     struct wctx *w;
@@ -40,6 +47,7 @@ static void free_endpoint(struct endpoint *ep)
     if (ep->peer != NULL)
         peer_put(ep->peer);
     directory_put(ep->directory);
+    buf_free(&ep->address);
     buf_free(&ep->attachments);
     free(ep);
 }
@@ -93,7 +101,8 @@ static struct peer *peer_of(const struct ref *r, const struct provider *p)
     if (p->unusable != USABLE || p->addr.sa.sa_family == AF_UNSPEC)
         return NULL;
     if (p->heartbeat_ms != 0)
-        o.conn.heartbeat_ms = p->heartbeat_ms;
+        o.conn.heartbeat_ms = p->heartbeat_ms > HEARTBEAT_MIN_MS ? p->heartbeat_ms
+                                                                 : HEARTBEAT_MIN_MS;
     if (p->connections > o.connections)
         o.connections = p->connections;
     return peer_get(r->home->peers, &p->addr, &o);
@@ -119,7 +128,9 @@ static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, st
 {
     struct endpoint *ep = xcalloc(1, sizeof(*ep));
 
+    buf_init(&ep->address, ADDRESS_LIMIT);
     buf_init(&ep->attachments, ATTACHMENTS_LIMIT);
+    url_add_host_port(p->host, p->port, &ep->address); /* the same in every list: provider_same() */
     ep->directory = directory_get(d);
     ep->provider = p;
     ep->peer = peer_of(r, p);

@@ -25,6 +25,7 @@ struct endpoint {
     const struct provider *provider; /* in `directory` */
     struct directory *directory;     /* counted */
     struct peer *peer;               /* NULL when the provider is unusable; counted */
+    struct buf address;              /* host:port or [host]:port, for logs and reports */
     struct buf attachments;          /* begin + fixed entries, no end: the call adds its own */
     unsigned in_flight;              /* calls of this reference */
     bool retired;                    /* in no list any more: freed with its last call */

@@ -32,12 +32,10 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, uint6
     const struct provider *p = ep->provider;
     struct peer_info info = {.state = "idle", .last_error = ""};
     json_t *o = json_object();
-    char address[300];
 
     if (ep->peer != NULL)
         peer_info(ep->peer, &info);
-    snprintf(address, sizeof(address), STR_FMT ":%u", STR_ARG(p->host), (unsigned)p->port);
-    json_object_set_new(o, "address", json_string(address));
+    json_object_set_new(o, "address", text(buf_str(&ep->address)));
     json_object_set_new(o, "state", json_string(endpoint_state(ep, &info)));
     json_object_set_new(o, "usable", json_boolean(p->unusable == USABLE));
     json_object_set_new(o, "unlisted", json_boolean(p->unlisted));
@@ -279,14 +277,10 @@ struct metrics_sink {
 static void add_endpoint_metrics(struct metrics_sink *sink, const struct ref *r,
                                  const struct endpoint *ep)
 {
-    char address[300];
-
-    snprintf(address, sizeof(address), STR_FMT ":%u", STR_ARG(ep->provider->host),
-             (unsigned)ep->provider->port);
     for (int failed = 0; failed < 2; failed++) {
         buf_truncate(sink->b, 0);
         label(sink->b, "service", r->key_text);
-        label(sink->b, "provider", address);
+        metrics_label(sink->b, "provider", buf_str(&ep->address));
         label(sink->b, "result", failed ? "error" : "ok");
         metrics_add(sink->m, METRIC_PROVIDER_CALLS, labels_of(sink->b),
                     (double)(failed ? ep->errors : ep->calls - ep->errors));

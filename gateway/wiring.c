@@ -43,9 +43,9 @@ void wiring_accesslog(const struct settings *s, struct accesslog_opts *out)
     };
 }
 
-static uint32_t share(uint32_t whole, unsigned n)
+uint32_t wiring_share(uint32_t whole, unsigned n_workers)
 {
-    uint32_t part = (whole + n - 1) / n;
+    uint32_t part = (whole + n_workers - 1) / n_workers;
 
     return part != 0 ? part : 1;
 }
@@ -64,7 +64,7 @@ void wiring_exchange(const struct settings *s, unsigned n_workers, struct exchan
         .request_body = s->limits.request_body,
         .response_body = s->limits.response_body,
         .memory = s->limits.memory / n_workers,
-        .connections = share(s->limits.connections, n_workers),
+        .connections = wiring_share(s->limits.connections, n_workers),
         .keepalive_requests = s->limits.keepalive_requests,
         .chunked_requests = s->limits.chunked_requests,
     };

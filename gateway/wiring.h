@@ -17,6 +17,8 @@
 #include "gateway/settings.h"
 
 unsigned wiring_workers(const struct settings *s) NONNULL;
+/* One worker's part of a limit for all of them, at least 1. */
+uint32_t wiring_share(uint32_t whole, unsigned n_workers);
 void wiring_log(const struct settings *s, struct log_opts *out) NONNULL;
 void wiring_accesslog(const struct settings *s, struct accesslog_opts *out) NONNULL;
 /* The share of one of `n_workers`. */

@@ -142,6 +142,19 @@ def unanswered_heartbeats_end_a_connection():
     a.kill()
 
 
+def hasty_heartbeat_of_a_url_is_slowed_down():
+    """heartbeat=1 is what a URL says, not what workers do: the connection would be given up after 3 ms of silence."""
+    a = kit.Stub()
+    g = kit.Gateway(config("20880?heartbeat=1"))
+    assert whoami()[0] == 200
+    before = a.numbers()["heartbeats"]
+    time.sleep(1)
+    assert 2 <= a.numbers()["heartbeats"] - before <= 6, a.numbers()
+    assert whoami()[0] == 200 and a.connects() == 1, a.numbers()
+    g.stop()
+    a.kill()
+
+
 def heartbeats_of_the_provider_are_answered():
     """2.6 sends them: the same id and serialization come back; one-way ones are left alone."""
     a = kit.Stub()
@@ -271,5 +284,5 @@ def clients_that_leave():
 if __name__ == "__main__":
     kit.run([link_that_goes_silent, silent_link_to_the_only_provider, silent_idle_link_is_found_by_heartbeats,
              heartbeats_keep_a_connection, unanswered_heartbeats_end_a_connection,
-             heartbeats_of_the_provider_are_answered, cut_link, slow_link, answers_out_of_order,
-             late_answers_meet_nobody, clients_that_leave])
+             heartbeats_of_the_provider_are_answered, hasty_heartbeat_of_a_url_is_slowed_down, cut_link,
+             slow_link, answers_out_of_order, late_answers_meet_nobody, clients_that_leave])
