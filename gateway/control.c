@@ -181,7 +181,7 @@ static void take_log_settings(const struct settings *s)
 static void warn_of_restart_keys(struct control *c, const struct settings *new_settings)
 {
     const char *keys[32];
-    size_t n = settings_restart_keys(c->settings, new_settings, keys, ARRAY_LEN(keys));
+    size_t n = settings_restart_keys(c->at_start, new_settings, keys, ARRAY_LEN(keys));
 
     c->restart_pending = n != 0;
     for (size_t i = 0; i < n; i++)
@@ -503,6 +503,7 @@ int control_run(const char *config_file)
 
     if (c.settings == NULL)
         return EXIT_LOCAL;
+    c.at_start = settings_get(c.settings);
     prctl(PR_SET_DUMPABLE, 0); /* tokens stay out of core files and /proc */
     take_log_settings(c.settings);
     buf_init(&c.reload_errors, 65536);
@@ -520,6 +521,7 @@ int control_run(const char *config_file)
     ev_run(c.loop, 0);
     stop(&c);
     settings_put(c.settings);
+    settings_put(c.at_start);
     buf_free(&c.reload_errors);
     ev_loop_destroy(c.loop);
     return EXIT_GOOD;

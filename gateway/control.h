@@ -23,6 +23,7 @@ struct control {
     struct ev_loop *loop;
     const char *config_file;
     struct settings *settings;
+    struct settings *at_start; /* keys that need a restart still have these values */
     struct registry *registry;
     struct worker *workers;
     unsigned n_workers;

@@ -216,6 +216,21 @@ def reload_keeps_the_old_one_on_errors():
     a.kill()
 
 
+def restart_stays_pending_until_it_is_not_needed():
+    c = config(20880)
+    g = kit.Gateway(c)
+
+    def reload_with(workers):
+        n = g.metric("dubbogate_config_reloads_total")
+        g.write(dict(c, process={"workers": workers, "state_dir": ""}))
+        g.proc.send_signal(signal.SIGHUP)
+        kit.wait_until(lambda: g.metric("dubbogate_config_reloads_total") > n, 3, "the reload")
+        return g.metric("dubbogate_config_restart_pending")
+
+    assert [reload_with(n) for n in (1, 2, 2, 1)] == [0, 1, 1, 0]
+    g.stop()
+
+
 def stop_waits_for_calls():
     a = kit.Stub()
     a.script(json.dumps({"m": [[{"delay_ms": 500}, {"value": "done"}]]}))
@@ -273,5 +288,5 @@ if __name__ == "__main__":
     kit.run([make(o) for o in OUTCOMES] + [
         nobody_listens, second_provider_serves_when_one_refuses, late_answers_are_dropped,
         wrong_ids_and_doubles_are_dropped, split_answers_are_put_together, request_headers,
-        reload_keeps_the_old_one_on_errors, stop_waits_for_calls, payload_limit_is_413, admin_pages,
+        reload_keeps_the_old_one_on_errors, restart_stays_pending_until_it_is_not_needed, stop_waits_for_calls, payload_limit_is_413, admin_pages,
         two_thousand_calls_on_one_connection])

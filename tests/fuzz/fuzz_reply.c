@@ -62,8 +62,7 @@ static void check_answer(struct reply_decoder *d, const struct frame *f, const u
     else
         ASSERT(json.len == 0);
     if (result == REPLY_OK)
-        ASSERT(utf_valid(r.text) && utf_valid(r.exception_class) &&
-               utf_valid(r.exception_message));
+        ASSERT(utf_valid(r.text) && utf_valid(r.exception_class) && utf_valid(r.exception_message));
     buf_free(&json);
 }
 
