@@ -140,25 +140,12 @@ static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, st
 
 /* ---------------------------------------------------------------- lists */
 
-static int compare(const struct provider *a, const struct provider *b)
-{
-    int order = str_cmp(a->host, b->host);
-
-    if (order == 0)
-        order = (int)a->port - (int)b->port;
-    if (order == 0)
-        order = str_cmp(a->path, b->path);
-    if (order == 0)
-        order = str_cmp(a->group, b->group);
-    return order != 0 ? order : str_cmp(a->version, b->version);
-}
-
 /* Both lists are sorted the same way, so one pass finds who stayed. */
 static struct endpoint *take_old(struct ref *r, size_t *at, const struct provider *p)
 {
     while (*at < r->n_endpoints) {
         struct endpoint *ep = r->endpoints[*at];
-        int order = compare(ep->provider, p);
+        int order = provider_compare(ep->provider, p);
 
         if (order > 0)
             return NULL;
@@ -174,12 +161,14 @@ static void index_usable(struct ref *r)
 {
     free(r->usable);
     r->usable = xcalloc(r->n_endpoints + 1, sizeof(struct endpoint *));
-    r->n_usable = 0;
+    r->n_usable = r->n_unlisted = r->n_lost_told = 0;
     for (size_t i = 0; i < r->n_endpoints; i++) {
         struct endpoint *ep = r->endpoints[i];
 
-        if (ep->peer != NULL)
-            r->usable[r->n_usable++] = ep;
+        if (ep->peer == NULL)
+            continue;
+        r->usable[r->n_usable++] = ep;
+        r->n_unlisted += ep->provider->unlisted ? 1U : 0U;
     }
 }
 
@@ -429,7 +418,27 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
 
 enum { REFUSED_KEEP_MS = 5000 };
 
-void refs_report_touched(struct refs *rs)
+/* docs/REGISTRY.md section 9.4: an unlisted provider is as good as its connections. */
+static void report_lost(struct refs *rs, struct ref *r)
+{
+    size_t *lost = xcalloc(r->n_unlisted, sizeof(*lost));
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_endpoints; i++) {
+        const struct endpoint *ep = r->endpoints[i];
+
+        if (ep->peer != NULL && ep->provider->unlisted && !peer_usable(ep->peer, true))
+            lost[n++] = i;
+    }
+    if (n != r->n_lost_told) {
+        r->n_lost_told = n;
+        registry_unlisted_lost(rs->opts.registry, rs->opts.box, str_from(r->key_text), r->directory,
+                               lost, n);
+    }
+    free(lost);
+}
+
+void refs_report(struct refs *rs)
 {
     struct ref *r = NULL;
     struct ref *next = NULL;
@@ -443,6 +452,8 @@ void refs_report_touched(struct refs *rs)
             free_ref(r);
             continue;
         }
+        if (r->n_unlisted != 0 && rs->opts.registry != NULL)
+            report_lost(rs, r);
         if (!r->touched || r->state != REF_KNOWN)
             continue;
         r->touched = false;

@@ -51,6 +51,8 @@ struct ref {
     size_t n_endpoints;
     struct endpoint **usable; /* those that may be called at all */
     size_t n_usable;
+    size_t n_unlisted;   /* of these */
+    size_t n_lost_told;  /* unlisted ones that the registry was told to be lost to this worker */
     struct buf prefix;   /* invoke_prefix bytes */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */
@@ -104,8 +106,9 @@ void refs_touch(struct ref *r, uint64_t now_ms) NONNULL;
 
 /* Mail from the registry: DIRECTORY, REFUSED, EVICT, GONE.  Frees the mail. */
 void refs_apply(struct refs *rs, struct registry_mail *m) NONNULL;
-/* Once a second: tells the registry which references were used. */
-void refs_report_touched(struct refs *rs) NONNULL;
+/* Once a second: tells the registry which references were used, and which providers that it does not list
+ * any more are of no use to this worker. */
+void refs_report(struct refs *rs) NONNULL;
 
 /* Connection settings of a service; call at start and reload before lists arrive. */
 void refs_set_peer_opts(struct ref *r, const struct peer_opts *opts) NONNULL;

@@ -333,6 +333,25 @@ static void add_clients(struct metrics *m, const struct exchanges *h)
                 (double)counter_get(&h->stats.connections_total));
 }
 
+static void add_wire_metrics(const struct wire_stats *s, struct metrics *into)
+{
+    const struct {
+        enum metric what;
+        const struct counter *value;
+    } rows[] = {
+        {METRIC_PROVIDER_CONNECTS, &s->connects},
+        {METRIC_PROVIDER_CONNECT_FAILURES, &s->connect_failures},
+        {METRIC_PROVIDER_CONNECTIONS_LOST, &s->connections_lost},
+        {METRIC_PROVIDER_READONLY_EVENTS, &s->readonly_events},
+        {METRIC_PROVIDER_HEARTBEATS, &s->heartbeats_sent},
+        {METRIC_PROTOCOL_ERRORS, &s->protocol_errors},
+        {METRIC_LATE_RESPONSES, &s->late_responses},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        metrics_add(into, rows[i].what, "", (double)counter_get(rows[i].value));
+}
+
 void report_metrics(struct worker *w, struct metrics *into)
 {
     struct httpd *h = &w->httpd;
@@ -346,7 +365,7 @@ void report_metrics(struct worker *w, struct metrics *into)
     add_calls(into, &h->calls);
     add_clients(into, &h->http);
     metrics_add(into, METRIC_HTTP_ACTIVE, "", h->n_requests);
-    metrics_add(into, METRIC_LATE_RESPONSES, "", (double)counter_get(&w->w.stats.late_responses));
+    add_wire_metrics(&w->w.stats, into);
     metrics_add(into, METRIC_JSON_CYCLES, "", (double)counter_get(&h->cycles));
     metrics_add(into, METRIC_LOG_DROPPED, "log=\"access\"", (double)counter_get(&h->log.dropped));
     buf_free(&b);

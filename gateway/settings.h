@@ -233,7 +233,6 @@ struct registry_settings {
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
-    uint32_t empty_grace_ms;
     uint64_t snapshot_max_age_ms;
     struct text_list provider_networks_text;
     struct network *provider_networks;

@@ -73,7 +73,7 @@ static void on_tick(struct turn *t)
     httpd_tick(&w->httpd);
     if (w->w.now_ms - w->last_second_ms >= 1000) {
         w->last_second_ms = w->w.now_ms;
-        refs_report_touched(w->httpd.refs);
+        refs_report(w->httpd.refs);
     }
     end_if_done(w);
 }

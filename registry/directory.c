@@ -83,19 +83,6 @@ static void pool_provider(struct pool *pool, struct provider *p)
         pool_text(pool, texts[i]);
 }
 
-static int by_identity(const struct provider *a, const struct provider *b)
-{
-    int order = str_cmp(a->host, b->host);
-
-    if (order == 0)
-        order = (a->port > b->port) - (a->port < b->port);
-    if (order == 0)
-        order = str_cmp(a->path, b->path);
-    if (order == 0)
-        order = str_cmp(a->group, b->group);
-    return order != 0 ? order : str_cmp(a->version, b->version);
-}
-
 /*
  * Which of two nodes of one identity counts?  The one that can be called (one port may be listed for
  * dubbo and for tri), then the one that is listed, then the younger; the rest only makes the choice
@@ -124,7 +111,7 @@ static int by_preference(const struct provider *a, const struct provider *b)
 
 static int by_identity_and_preference(const void *a, const void *b)
 {
-    int order = by_identity(a, b);
+    int order = provider_compare(a, b);
 
     return order != 0 ? order : by_preference(a, b);
 }
@@ -303,6 +290,16 @@ bool directory_equal(const struct directory *a, const struct directory *b)
             return false;
     }
     return true;
+}
+
+static int compare_provider(const void *a, const void *b)
+{
+    return provider_compare(a, b);
+}
+
+const struct provider *directory_find(const struct directory *d, const struct provider *p)
+{
+    return bsearch(p, d->providers, d->n, sizeof(*p), compare_provider);
 }
 
 struct directory *directory_get(struct directory *d)

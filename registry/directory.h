@@ -39,5 +39,8 @@ struct directory *directory_build(const struct refkey *k, const struct provider 
     __attribute__((nonnull(1))) MUST_CHECK;
 /* Would a call see any difference?  Generation and source do not count. */
 bool directory_equal(const struct directory *a, const struct directory *b) NONNULL;
+/* The provider that provider_same() finds the same; NULL when it is not in the directory. */
+const struct provider *directory_find(const struct directory *d,
+                                      const struct provider *p) NONNULL MUST_CHECK;
 struct directory *directory_get(struct directory *d) NONNULL;
 void directory_put(struct directory *d); /* NULL is fine */

@@ -4,22 +4,9 @@
 
 #include "base/fatal.h"
 
-static int by_identity(const struct provider *a, const struct provider *b)
-{
-    int order = str_cmp(a->host, b->host);
-
-    if (order == 0)
-        order = (a->port > b->port) - (a->port < b->port);
-    if (order == 0)
-        order = str_cmp(a->path, b->path);
-    if (order == 0)
-        order = str_cmp(a->group, b->group);
-    return order != 0 ? order : str_cmp(a->version, b->version);
-}
-
 static int by_pointed_identity(const void *a, const void *b)
 {
-    return by_identity(*(const struct provider *const *)a, *(const struct provider *const *)b);
+    return provider_compare(*(const struct provider *const *)a, *(const struct provider *const *)b);
 }
 
 /* A list of 10,000 is compared with the next one several times a second: both are searched, not walked. */

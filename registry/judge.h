@@ -3,7 +3,7 @@
  *
  *   same list, some fewer           they deregistered: they go at once
  *   same list, most of them gone    rather their sessions or the registry than they themselves: they stay
- *     within five seconds           as `unlisted`, usable over a connection that lives, for the grace time
+ *     within five seconds           as `unlisted`, usable over a connection that lives, until no worker has one
  *   another list than before        the registry lost its data: they stay as `unlisted` until they are
  *     (or none, or an older one)    listed again and then removed
  *

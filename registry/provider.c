@@ -340,6 +340,19 @@ bool provider_matches(const struct provider *p, const struct refkey *k)
            (p->group.n != 0 && list_contains(k->group, p->group));
 }
 
+int provider_compare(const struct provider *a, const struct provider *b)
+{
+    int order = str_cmp(a->host, b->host);
+
+    if (order == 0)
+        order = (a->port > b->port) - (a->port < b->port);
+    if (order == 0)
+        order = str_cmp(a->path, b->path);
+    if (order == 0)
+        order = str_cmp(a->group, b->group);
+    return order != 0 ? order : str_cmp(a->version, b->version);
+}
+
 bool provider_same(const struct provider *a, const struct provider *b)
 {
     return a->port == b->port && str_eq(a->host, b->host) && str_eq(a->path, b->path) &&

@@ -91,7 +91,10 @@ void provider_print(const struct provider *p, struct buf *out) NONNULL;
 /* Does the provider answer to this reference?  docs/REGISTRY.md section 2.3. */
 bool provider_matches(const struct provider *p, const struct refkey *k) NONNULL;
 
-/* Same candidate: host, port, path, group, version. */
+/* The order of directories: by host, port, path, group, version. */
+int provider_compare(const struct provider *a, const struct provider *b) NONNULL MUST_CHECK;
+
+/* Same candidate: equal in that order. */
 bool provider_same(const struct provider *a, const struct provider *b) NONNULL;
 
 /* METHOD.timeout, else timeout, else 0. */

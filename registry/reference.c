@@ -101,8 +101,7 @@ static void list_member(struct list *head, struct list *l, bool in)
 void reference_place(struct reference *ref)
 {
     bool evictable = ref->watched && !ref->pinned && ref->evict_pending == 0;
-    bool timed = ref->waiting_workers != 0 || ref->grace_until_ms != 0 || ref->evict_pending != 0 ||
-                 !ref->watched;
+    bool timed = ref->waiting_workers != 0 || ref->evict_pending != 0 || !ref->watched;
 
     list_member(&ref->home->lru, &ref->lru, evictable);
     list_member(&ref->home->timed, &ref->timed, timed);
@@ -186,6 +185,7 @@ void reference_free(struct reference *ref, bool tell)
     for (unsigned i = 0; i < REFERENCE_EVENTS; i++)
         free(ref->events[i].text);
     free(ref->fixed_urls);
+    free(ref->lost);
     free(ref->consumer_node);
     free(ref->key_text);
     free(ref);
@@ -340,6 +340,8 @@ static bool use_directory(struct reference *ref, struct directory *d)
     ref->directory = d;
     recount(ref, before);
     if (!same) {
+        free(ref->lost); /* the workers look again */
+        ref->lost = NULL;
         ref->last_change_wall_ms = wall_ms();
         reference_event(ref, "providers %zu -> %zu, usable %zu", old != NULL ? old->n : 0, d->n,
                         d->n_usable);
@@ -387,27 +389,17 @@ static void forget_unknown(struct reference *ref)
     reference_free(ref, false);
 }
 
-/* For how long those stay that the registry does not list any more.  Returns how many do. */
-static size_t keep_unlisted(struct reference *ref, enum judgement j, size_t n)
+/* `n` providers stay that the registry does not list any more. */
+static void note_unlisted(struct reference *ref, enum judgement j, size_t n)
 {
-    uint32_t grace_ms = ref->source->conf.empty_grace_ms;
-
     if (j == JUDGED_REPLACED && n != 0) {
         ref->keeps_unlisted = true;
         reference_event(ref, "the registry's list is another one; %zu providers are kept", n);
     } else if (j == JUDGED_MASS && n != 0) {
-        if (grace_ms == 0 && !ref->keeps_unlisted)
-            n = 0;
         reference_event(ref, "most providers vanished at once; %zu are kept while connected", n);
     }
     if (n == 0)
         ref->keeps_unlisted = false;
-    if (n == 0 || ref->keeps_unlisted)
-        ref->grace_until_ms = 0;
-    else if (ref->grace_until_ms == 0)
-        ref->grace_until_ms = clock_ms() + grace_ms;
-    reference_place(ref);
-    return n;
 }
 
 /* Behind the `n` listed providers in `v`. */
@@ -428,7 +420,8 @@ static size_t add_unlisted(struct reference *ref, const struct list_report *l, s
         return n;
     enum judgement j = judge_list(&in, &ref->window, v + n, &kept);
 
-    return n + keep_unlisted(ref, j, kept);
+    note_unlisted(ref, j, kept);
+    return n + kept;
 }
 
 static void take_list(struct reference *ref, const struct list_report *l, struct provider *v,
@@ -484,21 +477,44 @@ static void rebuild(struct reference *ref, const struct provider *v, size_t n)
         registry_mark_dirty(ref->home);
 }
 
-/* Unlisted providers whose time is up leave: the list again without them. */
-static void end_grace(struct reference *ref)
+/* Providers that no worker reaches leave: the list again without them. */
+static void drop_lost(struct reference *ref, uint64_t all_workers)
 {
     const struct directory *d = ref->directory;
     struct provider *v = xcalloc(d->n + 1, sizeof(*v));
     size_t n = 0;
 
     for (size_t i = 0; i < d->n; i++) {
-        if (!d->providers[i].unlisted)
+        if (ref->lost[i] != all_workers)
             v[n++] = d->providers[i];
     }
-    ref->grace_until_ms = 0;
-    rebuild(ref, v, n);
+    if (n != d->n) {
+        reference_event(ref, "%zu providers left: neither listed nor connected", d->n - n);
+        rebuild(ref, v, n);
+        enter_by_list(ref);
+    }
     free(v);
-    enter_by_list(ref);
+}
+
+void reference_unlisted_lost(struct reference *ref, unsigned worker, const struct directory *d,
+                             const size_t *lost, size_t n)
+{
+    const struct directory *now = ref->directory;
+
+    if (now == NULL || ref->keeps_unlisted)
+        return;
+    if (ref->lost == NULL)
+        ref->lost = xcalloc(now->n + 1, sizeof(*ref->lost));
+    for (size_t i = 0; i < now->n; i++)
+        ref->lost[i] &= ~(UINT64_C(1) << worker); /* a report stands for the whole of it */
+    for (size_t i = 0; i < n; i++) {
+        const struct provider *p = lost[i] < d->n ? directory_find(now, &d->providers[lost[i]])
+                                                  : NULL;
+
+        if (p != NULL && p->unlisted)
+            ref->lost[p - now->providers] |= UINT64_C(1) << worker;
+    }
+    drop_lost(ref, UINT64_MAX >> (64 - ref->home->n_workers));
 }
 
 void reference_resolve_again(struct reference *ref)
@@ -526,8 +542,6 @@ void reference_resolve_again(struct reference *ref)
 
 void reference_tick(struct reference *ref, uint64_t now_ms)
 {
-    if (ref->grace_until_ms != 0 && now_ms >= ref->grace_until_ms)
-        end_grace(ref);
     if (ref->evict_pending != 0 && now_ms - ref->evict_asked_ms >= EVICT_PATIENCE_MS)
         cache_evict_late(ref->home, ref);
     if (ref->waiting_workers != 0 &&

@@ -64,8 +64,9 @@ struct reference {
     bool had_list;               /* of the registry; else from the saved lists */
     int64_t czxid;               /* list_report.czxid of the last list that showed a provider */
     struct judge_window window;
-    bool keeps_unlisted;     /* the list was replaced: unlisted ones stay without a limit */
-    uint64_t grace_until_ms; /* they leave then; 0 = not set */
+    bool keeps_unlisted; /* the list was replaced: unlisted ones stay until they are listed again */
+    uint64_t *
+        lost; /* per provider of the directory, bits: workers without a connection to it; NULL = none */
     struct str *fixed_urls;
     size_t n_fixed_urls;
 
@@ -113,6 +114,9 @@ void reference_on_error(struct reference *ref, const char *why) NONNULL;
 void reference_wait(struct reference *ref, unsigned worker) NONNULL;
 /* Answers those who wait. */
 void reference_refuse(struct reference *ref, enum registry_refusal why) NONNULL;
+/* Worker `i` does not reach these unlisted providers of `d`, which is or was our directory. */
+void reference_unlisted_lost(struct reference *ref, unsigned worker, const struct directory *d,
+                             const size_t *lost, size_t n) NONNULL;
 /* Host names may have other addresses now. */
 void reference_resolve_again(struct reference *ref) NONNULL;
 /* For those in registry.timed.  May free the reference. */

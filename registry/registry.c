@@ -17,6 +17,7 @@ enum post_kind {
     POST_WANT,
     POST_TOUCH,
     POST_EVICT_ANSWER,
+    POST_UNLISTED_LOST,
     POST_REFRESH,
     POST_REPORT,
     POST_STOP,
@@ -36,6 +37,9 @@ struct post {
     void *cookie;
     struct wanted_service *services;
     size_t n_services;
+    struct directory *directory; /* counted */
+    const size_t *lost;
+    size_t n_lost;
 };
 
 /* ---------------------------------------------------------------- mail to others */
@@ -166,6 +170,10 @@ static void on_post(struct registry *r, struct post *p)
         if (worker < r->n_workers && ref != NULL)
             cache_evict_answer(r, ref, worker, p->flag);
         break;
+    case POST_UNLISTED_LOST:
+        if (worker < r->n_workers && ref != NULL)
+            reference_unlisted_lost(ref, worker, p->directory, p->lost, p->n_lost);
+        break;
     case POST_REFRESH:
         if (ref != NULL)
             ref->source->kind->refresh(ref->source->impl, ref);
@@ -185,6 +193,7 @@ static void run_post(struct registry_post *head)
 
     if (!p->to->stopping)
         on_post(p->to, p);
+    directory_put(p->directory);
     arena_free(&p->arena);
     free(p);
 }
@@ -541,6 +550,22 @@ void registry_evict_answer(struct registry *r, struct mailbox *box, struct str k
     p->box = box;
     p->text = arena_str(&p->arena, key_text);
     p->flag = idle;
+    post(p);
+}
+
+void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str key_text,
+                            struct directory *d, const size_t *lost, size_t n)
+{
+    struct post *p = new_post(r, POST_UNLISTED_LOST);
+    size_t *copy = arena_alloc(&p->arena, (n + 1) * sizeof(*copy));
+
+    p->box = box;
+    p->text = arena_str(&p->arena, key_text);
+    p->directory = directory_get(d);
+    if (n != 0)
+        memcpy(copy, lost, n * sizeof(*copy));
+    p->lost = copy;
+    p->n_lost = n;
     post(p);
 }
 

@@ -29,7 +29,6 @@ struct registry_conf {
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
-    uint32_t empty_grace_ms;
     uint64_t snapshot_max_age_ms; /* 0 = never too old */
     const struct network
         *provider_networks; /* none: everything but link-local, metadata, 0.0.0.0, multicast */
@@ -125,6 +124,11 @@ void registry_touch(struct registry *r, struct mailbox *box, struct str keys)
     __attribute__((nonnull(1, 2)));
 void registry_evict_answer(struct registry *r, struct mailbox *box, struct str key_text, bool idle)
     __attribute__((nonnull(1, 2)));
+
+/* `d` is a directory that the worker got for `key_text`: it has no connection to those of its unlisted
+ * providers whose index is in `lost`, so it does not use them.  Who is lost to every worker leaves the list. */
+void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str key_text,
+                            struct directory *d, const size_t *lost, size_t n) NONNULL;
 
 /* Reads the list of one reference again. */
 void registry_refresh(struct registry *r, struct str key_text) __attribute__((nonnull(1)));

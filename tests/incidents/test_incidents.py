@@ -258,11 +258,43 @@ def connection_of_a_removed_provider_is_closed():
     c.close()
 
 
+def unlisted_as_long_as_connected():
+    """All nodes vanish at once while the providers live: no call fails, for any time.  One that dies leaves the
+    list, and nobody knocks at its address any more."""
+    c = start()
+    stubs = [kit.Stub(20880, 20881), kit.Stub(20882, 20883)]
+    owner = kit.Client(timeout_ms=60000)
+    for s in stubs:
+        kit.Providers(owner, IFACE).add(s.port)
+    g = kit.Gateway(config())
+    kit.wait_until(lambda: len((g.reference(IFACE) or {}).get("providers", {}).get("list", [])) == 2, 10, "both are known")
+    listed = lambda: sorted(x["state"] for x in g.reference(IFACE)["providers"]["list"])
+    load = kit.Load(PATH, "[]", 8)
+    workers = 2
+    kit.wait_until(lambda: all(s.numbers()["connections"] == workers for s in stubs), 20, "every worker is connected")
+    owner.close()
+    kit.wait_until(lambda: listed() == ["unlisted", "unlisted"], 5, "both are unlisted")
+    time.sleep(3)
+    assert listed() == ["unlisted", "unlisted"], g.reference(IFACE)
+    stubs[0].kill()
+    kit.wait_until(lambda: listed() == ["unlisted"], 5, "the dead one has left")
+    seen = load.stop()
+    assert set(seen) <= {"200", "502 CONNECTION_LOST"} and seen.get("502 CONNECTION_LOST", 0) <= 8, seen
+    stubs[1].kill()
+    kit.wait_until(lambda: kit.Http().post(PATH, "[]")[1].find("NO_PROVIDER") > 0, 1, "none is left")
+    kit.wait_until(lambda: g.reference(IFACE)["state"] == "empty", 5, "the list is empty")
+    connects = g.metric("dubbogate_provider_connects_total")
+    assert kit.many(100, PATH, b"[]", 2) == {"503 NO_PROVIDER": 100}
+    assert g.metric("dubbogate_provider_connects_total") == connects
+    g.stop()
+    c.close()
+
+
 if __name__ == "__main__":
     try:
         kit.run([incident_a_calls_without_provider, incident_b_one_consumer_node, names_from_outside_are_bounded,
                  session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load,
-                 connection_of_a_removed_provider_is_closed, service_that_is_configured_no_more])
+                 unlisted_as_long_as_connected, connection_of_a_removed_provider_is_closed, service_that_is_configured_no_more])
     finally:
         if zk is not None:
             zk.close()

@@ -132,8 +132,7 @@ static void start(void)
                                   .address = "fake://x",
                                   .root = "/dubbo",
                                   .connect_timeout_ms = 1000,
-                                  .register_consumer = true,
-                                  .empty_grace_ms = 30000};
+                                  .register_consumer = true};
     opts = (struct registry_opts){.registries = &conf,
                                   .n_registries = 1,
                                   .max_references = 100,
@@ -254,6 +253,19 @@ static void list_is(const char *text, const char *ports, int64_t czxid, bool exi
     }
     reference_on_list(ref, &l);
     arena_free(&a);
+}
+
+/* Worker `i` has no connection to the providers at these indexes of its list. */
+static void lost(const char *text, unsigned worker, const char *indexes)
+{
+    struct str rest = str_from(indexes);
+    size_t v[8];
+    size_t n = 0;
+
+    while (rest.n != 0)
+        v[n++] = (size_t)(str_cut(rest, ' ', &rest).p[0] - '0');
+    registry_unlisted_lost(r, &boxes[worker], str_from(text), find(text)->directory, v, n);
+    registry_take_mail(r);
 }
 
 static void list(const char *text, const char *ports)
@@ -567,7 +579,8 @@ START_TEST(a_name_with_providers_stays_when_they_go)
     know("a.B");
     list("a.B", "");
     ck_told(0, "a.B: -1;"); /* the last one stays while it is connected */
-    pass(conf.empty_grace_ms);
+    lost("a.B", 0, "0");
+    lost("a.B", 1, "0");
     ck_told(0, "a.B:;");
     ck_assert_int_eq(find("a.B")->state, REFERENCE_EMPTY);
     want("a.B", 1);
@@ -813,37 +826,47 @@ END_TEST
 
 /* ---------------------------------------------------------------- unlisted */
 
-START_TEST(grace_ends)
+START_TEST(who_is_lost_to_all_workers_leaves)
 {
     start();
     run();
     configure("a.B", NULL);
-    list("a.B", "1 2 3");
+    list("a.B", "1 2 3 4");
     (void)told(0);
-    list("a.B", "3");
-    ck_told(0, "a.B: -1 -2 3;");
-    pass(20000);
-    list("a.B", "1 3"); /* back */
-    ck_told(0, "a.B: 1 -2 3;");
-    pass(9999);
+    list("a.B", "4");
+    ck_told(0, "a.B: -1 -2 -3 4;");
+    pass(3600000);
+    ck_told(0, "");          /* no time limit */
+    lost("a.B", 0, "0 1 3"); /* 4 is listed: that counts for nothing */
+    lost("a.B", 1, "1 2 3");
+    ck_told(0, "a.B: -1 -3 4;");
+    lost("a.B", 0, "0");
+    lost("a.B", 0, ""); /* connected again, over another reference */
+    lost("a.B", 1, "0");
     ck_told(0, "");
-    pass(1);
-    ck_told(0, "a.B: 1 3;");
+    list("a.B", "1 4"); /* back: both have to say it again */
+    ck_told(0, "a.B: 1 -3 4;");
+    lost("a.B", 0, "0 1 2");
+    lost("a.B", 1, "0 1 2");
+    ck_told(0, "a.B: 1 4;");
     ck_assert_int_eq(find("a.B")->state, REFERENCE_READY);
     end();
 }
 END_TEST
 
-START_TEST(no_grace)
+START_TEST(the_last_unlisted_one_leaves)
 {
     start();
-    conf.empty_grace_ms = 0;
     run();
     configure("a.B", NULL);
     list("a.B", "1 2");
     (void)told(0);
     list("a.B", "");
+    ck_told(0, "a.B: -1 -2;");
+    lost("a.B", 0, "0 1");
+    lost("a.B", 1, "0 1");
     ck_told(0, "a.B:;");
+    ck_assert_int_eq(find("a.B")->state, REFERENCE_EMPTY);
     end();
 }
 END_TEST
@@ -886,7 +909,9 @@ START_TEST(a_rolled_back_registry_takes_nobody_away)
     (void)told(0);
     reference_on_list(find("a.B"), &l);
     ck_told(0, "a.B: -1 -2 -3;");
-    ck_assert_uint_eq(find("a.B")->grace_until_ms, 0);
+    lost("a.B", 0, "0 1 2");
+    lost("a.B", 1, "0 1 2"); /* they stay until they are listed again */
+    ck_told(0, "");
     end();
 }
 END_TEST
@@ -1163,7 +1188,7 @@ TEST_MAIN("registry_reference", every_pair_of_states, gauges_follow_the_states, 
           starting_after_three_seconds, starting_at_once_when_known_to_be_away, an_error_is_no_list,
           the_least_recently_used_goes, busy_ones_stay, used_meanwhile_is_busy,
           a_silent_worker_counts_as_busy, configured_ones_are_never_evicted, many_wait_for_room,
-          idle_ones_leave, grace_ends, no_grace, a_wiped_registry_takes_nobody_away,
-          a_rolled_back_registry_takes_nobody_away, names_are_resolved_again, saved_lists,
-          fixed_providers, control_hears_of_changes, reports, an_address_without_a_kind,
-          many_threads)
+          idle_ones_leave, who_is_lost_to_all_workers_leaves, the_last_unlisted_one_leaves,
+          a_wiped_registry_takes_nobody_away, a_rolled_back_registry_takes_nobody_away,
+          names_are_resolved_again, saved_lists, fixed_providers, control_hears_of_changes, reports,
+          an_address_without_a_kind, many_threads)

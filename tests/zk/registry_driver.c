@@ -3,7 +3,7 @@
  * takes commands on stdin.  For tests against a real ZooKeeper.
  *
  *   registry-driver --registry zookeeper://127.0.0.1:2181 [--root /dubbo] [--session MS] [--connect MS]
- *       [--state DIR] [--limit N] [--idle MS] [--watch-bytes N] [--grace MS] [--workers N] [--instance ID]
+ *       [--state DIR] [--limit N] [--idle MS] [--watch-bytes N] [--workers N] [--instance ID]
  *       [--service KEY[=URL,…]]…
  *
  * Commands, one a line:
@@ -336,8 +336,6 @@ static void parse_options(int argc, char **argv, struct registry_conf *c, struct
             c->session_timeout_ms = n;
         else if (strcmp(name, "--connect") == 0)
             c->connect_timeout_ms = n;
-        else if (strcmp(name, "--grace") == 0)
-            c->empty_grace_ms = n;
         else if (strcmp(name, "--state") == 0)
             o->state_dir = value;
         else if (strcmp(name, "--limit") == 0)
@@ -365,7 +363,6 @@ int main(int argc, char **argv)
         .session_timeout_ms = 4000,
         .connect_timeout_ms = 1000,
         .register_consumer = true,
-        .empty_grace_ms = 30000,
     };
     struct registry_opts o = {
         .registries = &c,
