@@ -32,7 +32,7 @@ struct req {
     unsigned tries;
     uint64_t provider_us;
     char provider[72];
-    char id[129];
+    char id[REQUEST_ID_MAX + 1];
     char traceparent[TRACEPARENT_LEN + 1];
 };
 
@@ -67,25 +67,12 @@ static struct req *req_new(struct httpd *h, struct exchange *x)
     return r;
 }
 
-static void free_generation(struct generation *g)
-{
-    for (size_t i = 0; i < g->settings->n_services; i++) {
-        if (g->service_refs[i] != NULL)
-            refs_unpin(g->service_refs[i]);
-    }
-    route_table_free(g->routes);
-    settings_put(g->settings);
-    free(g->service_refs);
-    free(g->route_stats);
-    free(g);
-}
-
 static void req_free(struct req *r)
 {
     struct httpd *h = r->home;
 
     if (--r->gen->users == 0 && r->gen != h->gen)
-        free_generation(r->gen);
+        generation_free(r->gen);
     list_init(&r->link);
     list_add(&h->free_requests, &r->link);
     h->n_requests--;
@@ -140,61 +127,17 @@ static void answer_allow(struct req *r)
     exchange_answer(r->x, 204, r->answer.headers, r->answer.n_headers, NULL);
 }
 
-/* ---------------------------------------------------------------- identity */
-
-static void set_id(struct req *r)
-{
-    struct request *q = &r->x->request;
-    struct str given = q->from_trusted_proxy ? request_header(q, STR("X-Request-Id")) : STR_NONE;
-
-    if (request_id_is_good(given)) {
-        memcpy(r->id, given.p, given.n);
-        r->id[given.n] = '\0';
-    } else {
-        request_id_make(r->home->w->wall_ms, &r->home->w->random, r->id);
-    }
-    q->id = str_from(r->id);
-}
-
-/* The right-most address of X-Forwarded-For that is no proxy of ours. */
-static void set_client_ip(struct req *r)
-{
-    struct request *q = &r->x->request;
-    const struct settings *s = r->gen->settings;
-    struct str list = q->from_trusted_proxy ? request_header(q, STR("X-Forwarded-For")) : STR_NONE;
-
-    while (list.n != 0) {
-        size_t comma = list.n;
-        union address a;
-        struct str one;
-
-        while (comma > 0 && list.p[comma - 1] != ',')
-            comma--;
-        one = str_trim(str_sub(list, comma, list.n));
-        list = str_sub(list, 0, comma > 0 ? comma - 1 : 0);
-        if (!address_from_text(one, 0, &a))
-            return;
-        q->client_ip = one;
-        if (!networks_contain(s->trusted_proxies, s->trusted_proxies_text.n, &a.sa))
-            return;
-    }
-}
-
-static void set_trace(struct req *r)
-{
-    const struct settings *s = r->gen->settings;
-    struct request *q = &r->x->request;
-    struct str parent = q->from_trusted_proxy ? request_header(q, STR("traceparent")) : STR_NONE;
-
-    if (s->tracing.propagation != 0)
-        return;
-    if (!traceparent_is_good(parent))
-        parent = STR_NONE;
-    if (parent.n != 0 || s->tracing.generate)
-        traceparent_make(parent, &r->home->w->random, r->traceparent);
-}
-
 /* ---------------------------------------------------------------- head */
+
+static void set_identity(struct req *r)
+{
+    const struct settings *s = r->gen->settings;
+    struct request *q = &r->x->request;
+
+    identity_request_id(q, r->home->w, r->id);
+    identity_client_ip(q, s);
+    identity_trace(q, s, r->home->w, r->traceparent);
+}
 
 static bool find_direct(struct req *r)
 {
@@ -270,9 +213,7 @@ static void on_head(struct exchange *x)
     struct httpd *h = x->client->home->owner;
     struct req *r = req_new(h, x);
 
-    set_id(r);
-    set_client_ip(r);
-    set_trace(r);
+    set_identity(r);
     if (find_route(r))
         within_limits(r);
 }
@@ -282,7 +223,7 @@ static void on_refused(struct exchange *x, const struct problem *p)
     struct httpd *h = x->client->home->owner;
     struct req *r = req_new(h, x);
 
-    set_id(r);
+    set_identity(r);
     r->problem = *p;
     if (p->outcome == OUTCOME_METHOD_NOT_ALLOWED)
         snprintf(r->problem.allow, sizeof(r->problem.allow),
@@ -467,32 +408,6 @@ static void on_request(struct exchange *x)
 
 /* ---------------------------------------------------------------- done */
 
-static uint8_t method_index(struct str method)
-{
-    for (uint8_t i = 0; i < HTTP_METHODS; i++) {
-        if (str_is(method, http_method_names[i]))
-            return i;
-    }
-    return HTTP_METHODS;
-}
-
-static void count_request(struct route_stats *s, uint16_t status, uint8_t method, uint64_t us)
-{
-    size_t i = 0;
-
-    while (i < s->n_seen && (s->seen[i].status != status || s->seen[i].method != method))
-        i++;
-    if (i == STATUSES_MAX)
-        return;
-    if (i == s->n_seen) {
-        s->seen[i].status = status;
-        s->seen[i].method = method;
-        s->seen[i].hist = xcalloc(1, sizeof(struct hist));
-        s->n_seen++;
-    }
-    hist_add(s->seen[i].hist, us);
-}
-
 static void write_access(struct req *r, uint64_t us, bool complete)
 {
     const struct exchange *x = r->x;
@@ -548,7 +463,7 @@ static void on_done(struct exchange *x, bool complete)
         out_buf_put(r->out);
     r->out = NULL;
     if (x->status != 0)
-        count_request(r->stats, x->status, method_index(x->request.method), us);
+        route_stats_count(r->stats, x->status, x->request.method, us);
     if (r->outcome != OUTCOME_OK)
         r->stats->errors[r->outcome]++;
     r->stats->bytes_in += x->request.body.n;
@@ -566,64 +481,16 @@ static bool is_trusted(void *owner, const struct sockaddr *peer)
     return peer != NULL && networks_contain(s->trusted_proxies, s->trusted_proxies_text.n, peer);
 }
 
-/* ---------------------------------------------------------------- generations */
-
-static struct route_stats *stats_of(struct httpd *h, struct str name, struct str path)
-{
-    struct route_stats *s = NULL;
-    char text[80];
-
-    snprintf(text, sizeof(text), STR_FMT, STR_ARG(name));
-    HASH_FIND_STR(h->stats, text, s);
-    if (s == NULL) {
-        s = xcalloc(1, sizeof(*s));
-        s->name = strdup(text);
-        HASH_ADD_KEYPTR(hh, h->stats, s->name, strlen(s->name), s);
-    }
-    free(s->path);
-    s->path = strndup(path.p, path.n);
-    return s;
-}
-
-static void bind_services(struct httpd *h, struct generation *g)
-{
-    const struct settings *s = g->settings;
-
-    g->service_refs = xcalloc(s->n_services + 1, sizeof(struct ref *));
-    for (size_t i = 0; i < s->n_services; i++) {
-        const struct service *sv = &s->services[i];
-        struct peer_opts po;
-        struct refkey k;
-        struct err e;
-
-        if ((!sv->preload && sv->providers.n == 0) ||
-            !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
-            continue;
-        wiring_peer(s, sv, &po);
-        g->service_refs[i] = refs_pin(h->refs, &k);
-        refs_set_peer_opts(g->service_refs[i], &po);
-    }
-}
+/* ---------------------------------------------------------------- life */
 
 void httpd_use_settings(struct httpd *h, struct settings *s)
 {
-    struct generation *g = xcalloc(1, sizeof(*g));
     struct generation *old = h->gen;
 
-    g->settings = settings_get(s);
-    g->routes = route_table_build(s);
-    bind_services(h, g);
-    g->route_stats = xcalloc(s->n_routes + 1, sizeof(struct route_stats *));
-    for (size_t i = 0; i < s->n_routes; i++)
-        g->route_stats[i] = stats_of(h, s->routes[i].name, s->routes[i].path);
-    h->gen = g;
-    if (old == NULL)
-        return;
-    if (old->users == 0)
-        free_generation(old);
+    h->gen = generation_new(s, h->refs, &h->stats);
+    if (old != NULL && old->users == 0)
+        generation_free(old);
 }
-
-/* ---------------------------------------------------------------- life */
 
 static const struct exchange_hooks hooks = {
     .on_head = on_head,
@@ -648,8 +515,8 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
     wiring_peer(o->settings, NULL, &ro.peer);
     h->peers = peers_new(w);
     h->refs = refs_new(w, h->peers, &ro);
-    h->direct_stats = stats_of(h, STR("direct"), STR("direct"));
-    h->other_stats = stats_of(h, STR("-"), STR("_none"));
+    h->direct_stats = route_stats_get(&h->stats, STR("direct"), STR("direct"));
+    h->other_stats = route_stats_get(&h->stats, STR("-"), STR("_none"));
     wiring_accesslog(o->settings, &ao);
     if (!accesslog_open(&h->log, &ao, e))
         return false;
@@ -660,26 +527,16 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
 void httpd_free(struct httpd *h)
 {
     struct list *l = NULL;
-    struct route_stats *s = NULL;
-    struct route_stats *next = NULL;
 
     accesslog_close(&h->log);
-    free_generation(h->gen); /* the last one: no request is left */
+    generation_free(h->gen); /* the last one: no request is left */
     refs_free(h->refs);
     peers_free(h->peers);
     calls_free(&h->calls);
     exchanges_free(&h->http);
     while ((l = list_take(&h->free_requests)) != NULL)
         free(container_of(l, struct req, link));
-    HASH_ITER(hh, h->stats, s, next)
-    {
-        HASH_DEL(h->stats, s);
-        for (size_t i = 0; i < s->n_seen; i++)
-            free(s->seen[i].hist);
-        free(s->name);
-        free(s->path);
-        free(s);
-    }
+    route_stats_free_all(h->stats);
 }
 
 void httpd_on_registry(struct httpd *h, struct registry_mail *m)

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/list.h"
 #include "base/stats.h"
 #include "gateway/accesslog.h"
@@ -23,36 +22,10 @@
 #include "gateway/call.h"
 #include "gateway/direct.h"
 #include "gateway/exchange.h"
-#include "gateway/route.h"
+#include "gateway/generation.h"
+#include "gateway/identity.h"
+#include "gateway/route_stats.h"
 #include "gateway/settings.h"
-#include "gateway/trace.h"
-
-enum { STATUSES_MAX = 24 };
-
-/* Numbers of one route; they outlive a reload. */
-struct route_stats {
-    UT_hash_handle hh;
-    char *name; /* of the route, "direct" or "-" */
-    char *path; /* template, for http_route */
-    struct {
-        uint16_t status;
-        uint8_t method; /* index into http_method_names; HTTP_METHODS = another */
-        struct hist *hist;
-    } seen[STATUSES_MAX];
-    size_t n_seen;
-    uint64_t errors[OUTCOMES];
-    uint64_t bytes_in;
-    uint64_t bytes_out;
-};
-
-/* One configuration in use; it goes when its last request has ended and a newer one is there. */
-struct generation {
-    struct settings *settings;
-    struct route_table *routes;
-    struct ref **service_refs; /* of preloaded services; NULL for others */
-    struct route_stats **route_stats;
-    unsigned users;
-};
 
 struct httpd_opts {
     struct settings *settings; /* a count of its own is taken */
