@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/fatal.h"
-#include "codec/json_write.h"
-#include "codec/utf.h"
 #include "codec/value_read.h"
 
 static const struct hs2_token bad = {.kind = HS2_BAD};
@@ -37,11 +35,6 @@ void hs2_begin(struct hs2_reader *r, const uint8_t *p, size_t n, unsigned max_de
     r->refs_len = r->classes_len = r->fields_len = r->types_len = 0;
     buf_truncate(&r->names, 0);
     buf_shrink(&r->names, 65536);
-}
-
-static size_t left(const struct hs2_reader *r)
-{
-    return (size_t)(r->end - r->p);
 }
 
 /* Room for one more element; false at the limit or without memory. */
@@ -80,177 +73,13 @@ void hs2_jump(struct hs2_reader *r, struct hs2_mark m)
     r->n_classes = m.n_classes;
 }
 
-/* ---------------------------------------------------------------- text and bytes */
-
-/* `units` UTF-16 units.  A high surrogate waits for its partner, also over chunk borders. */
-struct text_state {
-    struct buf *out;
-    enum hs2_text_form form;
-    uint32_t high; /* pending high surrogate, 0 = none */
-};
-
-static void put_replacement(struct text_state *t)
-{
-    if (t->out != NULL)
-        buf_add(t->out, UTF_REPLACEMENT, 3);
-}
-
-static void put_surrogate(struct text_state *t, uint32_t unit)
-{
-    if (unit < 0xdc00) {
-        if (t->high != 0)
-            put_replacement(t);
-        t->high = unit;
-        return;
-    }
-    if (t->high == 0) {
-        put_replacement(t);
-        return;
-    }
-    if (t->out != NULL)
-        utf_add_code_point(t->out, 0x10000 + ((t->high - 0xd800) << 10) + (unit - 0xdc00));
-    t->high = 0;
-}
-
-/* Bytes of the unit at p: like a UTF-8 character of at most three bytes, surrogates allowed. */
-static size_t unit_len(const uint8_t *p, size_t n)
-{
-    if (p[0] == 0xed && n >= 3 && p[1] >= 0xa0 && p[1] <= 0xbf && (p[2] & 0xc0) == 0x80)
-        return 3;
-    return p[0] < 0xf0 ? utf_char_len(p, n) : 0;
-}
-
-static void put_plain(struct text_state *t, const uint8_t *p, size_t n)
-{
-    if (t->high != 0) {
-        put_replacement(t);
-        t->high = 0;
-    }
-    if (t->out == NULL)
-        return;
-    if (n == 1 && t->form == HS2_TEXT_JSON && (p[0] < 0x20 || p[0] == '"' || p[0] == '\\'))
-        json_add_special(t->out, p[0]);
-    else
-        buf_add(t->out, p, n);
-}
-
-static bool take_units(struct hs2_reader *r, size_t units, struct text_state *t)
-{
-    if (units > left(r))
-        return false;
-    while (units > 0) {
-        size_t most = units < left(r) ? units : left(r);
-        size_t run = t->form == HS2_TEXT_JSON ? utf_plain_run(r->p, most)
-                                              : utf_ascii_run(r->p, most);
-        size_t n = 0;
-
-        if (run != 0) {
-            put_plain(t, r->p, run);
-            r->p += run;
-            units -= run;
-            continue;
-        }
-        n = left(r) != 0 ? unit_len(r->p, left(r)) : 0;
-        if (n == 0)
-            return false;
-        uint32_t unit = n == 3 ? utf_code_point(r->p, 3) : 0;
-
-        if (unit >= 0xd800 && unit <= 0xdfff)
-            put_surrogate(t, unit);
-        else
-            put_plain(t, r->p, n);
-        r->p += n;
-        units--;
-    }
-    return true;
-}
-
-/* Header of a chunk; *last says whether another one must follow. */
-static bool text_chunk(struct hs2_reader *r, size_t *units, bool *last)
-{
-    uint8_t b = left(r) != 0 ? r->p[0] : 0xff;
-
-    *last = b != 'R';
-    if (b <= 0x1f) {
-        *units = b;
-        r->p += 1;
-        return true;
-    }
-    if (b >= 0x30 && b <= 0x33 && left(r) >= 2) {
-        *units = (size_t)(b - 0x30) << 8 | r->p[1];
-        r->p += 2;
-        return true;
-    }
-    if ((b == 'S' || b == 'R') && left(r) >= 3) {
-        *units = get_be16(r->p + 1);
-        r->p += 3;
-        return true;
-    }
-    return false;
-}
-
-bool hs2_text(struct hs2_reader *r, struct buf *out, enum hs2_text_form form)
-{
-    struct text_state t = {.out = out, .form = form};
-    bool last = false;
-
-    while (!last) {
-        size_t units = 0;
-
-        if (!text_chunk(r, &units, &last) || !take_units(r, units, &t))
-            return false;
-    }
-    if (t.high != 0)
-        put_replacement(&t);
-    return true;
-}
-
-static bool binary_chunk(struct hs2_reader *r, size_t *n, bool *last)
-{
-    uint8_t b = left(r) != 0 ? r->p[0] : 0xff;
-
-    *last = b != 'A';
-    if (b >= 0x20 && b <= 0x2f) {
-        *n = b - 0x20U;
-        r->p += 1;
-        return true;
-    }
-    if (b >= 0x34 && b <= 0x37 && left(r) >= 2) {
-        *n = (size_t)(b - 0x34) << 8 | r->p[1];
-        r->p += 2;
-        return true;
-    }
-    if ((b == 'B' || b == 'A') && left(r) >= 3) {
-        *n = get_be16(r->p + 1);
-        r->p += 3;
-        return true;
-    }
-    return false;
-}
-
-bool hs2_binary(struct hs2_reader *r, struct buf *out)
-{
-    bool last = false;
-
-    while (!last) {
-        size_t n = 0;
-
-        if (!binary_chunk(r, &n, &last) || n > left(r))
-            return false;
-        if (out != NULL)
-            buf_add(out, r->p, n);
-        r->p += n;
-    }
-    return true;
-}
-
 /* ---------------------------------------------------------------- numbers */
 
 /* An int form, as lengths and table numbers have them. */
 static bool take_int(struct hs2_reader *r, int64_t *out)
 {
     const uint8_t *p = r->p;
-    size_t n = left(r);
+    size_t n = hs2_left(r);
     uint8_t b = n != 0 ? p[0] : 0;
 
     if (b >= 0x80 && b <= 0xbf) {
@@ -302,7 +131,7 @@ static struct hs2_token take_int_token(struct hs2_reader *r)
 static struct hs2_token take_long(struct hs2_reader *r)
 {
     const uint8_t *p = r->p;
-    size_t n = left(r);
+    size_t n = hs2_left(r);
     uint8_t b = p[0];
 
     if (b >= 0xd8 && b <= 0xef)
@@ -321,7 +150,7 @@ static struct hs2_token take_long(struct hs2_reader *r)
 static struct hs2_token take_double(struct hs2_reader *r)
 {
     const uint8_t *p = r->p;
-    size_t n = left(r);
+    size_t n = hs2_left(r);
 
     switch (p[0]) {
     case 0x5b:
@@ -342,9 +171,9 @@ static struct hs2_token take_double(struct hs2_reader *r)
 static struct hs2_token take_date(struct hs2_reader *r)
 {
     if (r->p[0] == 0x4a)
-        return left(r) >= 9 ? number(r, HS2_DATE, (int64_t)get_be64(r->p + 1), 9) : bad;
-    return left(r) >= 5 ? number(r, HS2_DATE, (int64_t)(int32_t)get_be32(r->p + 1) * 60000, 5)
-                        : bad;
+        return hs2_left(r) >= 9 ? number(r, HS2_DATE, (int64_t)get_be64(r->p + 1), 9) : bad;
+    return hs2_left(r) >= 5 ? number(r, HS2_DATE, (int64_t)(int32_t)get_be32(r->p + 1) * 60000, 5)
+                            : bad;
 }
 
 /* ---------------------------------------------------------------- definitions and containers */
@@ -353,7 +182,7 @@ static bool take_type(struct hs2_reader *r)
 {
     int64_t index = 0;
 
-    if (left(r) == 0)
+    if (hs2_left(r) == 0)
         return false;
     if (take_int(r, &index))
         return index >= 0 && index < (int64_t)r->n_types;
@@ -401,7 +230,7 @@ static bool add_class(struct hs2_reader *r)
         r->names.failed)
         return false;
     c.name_len = (uint32_t)r->names.len - c.name;
-    if (!take_int(r, &n) || n < 0 || (uint64_t)n > left(r))
+    if (!take_int(r, &n) || n < 0 || (uint64_t)n > hs2_left(r))
         return false;
     c.n_fields = (uint32_t)n;
     for (int64_t i = 0; i < n; i++) {
@@ -470,7 +299,7 @@ static struct hs2_token take_list(struct hs2_reader *r, struct hs2_mark mark)
     } else if (b >= 0x70) {
         t.count = b & 7;
     }
-    if (t.count > (int64_t)left(r))
+    if (t.count > (int64_t)hs2_left(r))
         return bad;
     return container(r, t, mark);
 }
@@ -491,7 +320,7 @@ static struct hs2_token take_object(struct hs2_reader *r, struct hs2_mark mark)
 
     if (b == 'O' && !take_int(r, &index))
         return bad;
-    if (index < 0 || index >= (int64_t)r->n_classes || r->classes[index].n_fields > left(r))
+    if (index < 0 || index >= (int64_t)r->n_classes || r->classes[index].n_fields > hs2_left(r))
         return bad;
     return container(r, (struct hs2_token){.kind = HS2_OBJECT, .class_index = (uint32_t)index},
                      mark);
@@ -518,11 +347,11 @@ struct hs2_token hs2_next(struct hs2_reader *r)
     struct hs2_mark mark = hs2_mark(r);
     uint8_t b = 0;
 
-    while (left(r) != 0 && *r->p == 'C') {
+    while (hs2_left(r) != 0 && *r->p == 'C') {
         if (!take_definition(r))
             return bad;
     }
-    if (left(r) == 0)
+    if (hs2_left(r) == 0)
         return bad;
     b = *r->p;
     if (b <= 0x1f || (b >= 0x30 && b <= 0x33) || b == 'R' || b == 'S')
@@ -563,7 +392,7 @@ struct hs2_token hs2_next(struct hs2_reader *r)
 
 bool hs2_at_end(struct hs2_reader *r)
 {
-    if (left(r) == 0 || *r->p != 'Z')
+    if (hs2_left(r) == 0 || *r->p != 'Z')
         return false;
     r->p++;
     return true;

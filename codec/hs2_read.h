@@ -129,6 +129,12 @@ bool hs2_skip(struct hs2_reader *r) NONNULL MUST_CHECK;
 struct hs2_mark hs2_mark(const struct hs2_reader *r) NONNULL;
 void hs2_jump(struct hs2_reader *r, struct hs2_mark m) NONNULL;
 
+/* Bytes behind the position. */
+static inline size_t hs2_left(const struct hs2_reader *r)
+{
+    return (size_t)(r->end - r->p);
+}
+
 static inline struct str hs2_name(const struct hs2_reader *r, uint32_t at, uint32_t len)
 {
     return (struct str){(const char *)r->names.data + at, len};

@@ -13,9 +13,9 @@
 #include "base/fatal.h"
 #include "codec/invoke.h"
 #include "codec/reply.h"
+#include "gateway/flights.h"
 
 enum {
-    SLOTS_FIRST = 64,
     BODY_CLOSE = 256 * 1024 * 1024, /* a longer answer is no answer */
     IN_KEEP = 65536,                /* larger buffers go back to malloc when idle */
     OUT_KEEP = 65536,
@@ -38,10 +38,7 @@ struct conn {
     ev_io io;
     int events; /* what io waits for; libev keeps flags of its own in io.events */
     ev_timer timer;
-    struct flight **slots; /* in-flight table: slot = id & (n_slots - 1) */
-    size_t n_slots;
-    unsigned in_flight;
-    uint64_t next_id;
+    struct flights flights;
     struct buf in; /* what is left of the last read: a frame that is not whole */
     size_t skip;   /* bytes of an oversized body still to come */
     struct buf out;
@@ -88,52 +85,13 @@ enum conn_state conn_state(const struct conn *c)
 
 unsigned conn_in_flight(const struct conn *c)
 {
-    return c->in_flight;
-}
-
-/* ---------------------------------------------------------------- in-flight table */
-
-static void grow_slots(struct conn *c)
-{
-    size_t n = c->n_slots * 2;
-    struct flight **bigger = xcalloc(n, sizeof(struct flight *));
-
-    /* ids in use differ in the low bits of the old table, so they do in the new one */
-    for (size_t i = 0; i < c->n_slots; i++) {
-        if (c->slots[i] != NULL)
-            bigger[c->slots[i]->id & (n - 1)] = c->slots[i];
-    }
-    free(c->slots);
-    c->slots = bigger;
-    c->n_slots = n;
-}
-
-/* A slow call may still hold the slot of an id: the next one is taken then. */
-static void put_in_slot(struct conn *c, struct flight *f)
-{
-    if ((size_t)c->in_flight * 2 >= c->n_slots)
-        grow_slots(c);
-    while (c->slots[c->next_id & (c->n_slots - 1)] != NULL)
-        c->next_id++;
-    f->id = c->next_id++;
-    c->slots[f->id & (c->n_slots - 1)] = f;
-    c->in_flight++;
-    f->conn = c;
-}
-
-static struct flight *find_flight(const struct conn *c, uint64_t id)
-{
-    struct flight *f = c->slots[id & (c->n_slots - 1)];
-
-    return f != NULL && f->id == id ? f : NULL;
+    return c->flights.n;
 }
 
 static void end_flight(struct conn *c, struct flight *f)
 {
-    if (!f->one_way) {
-        c->slots[f->id & (c->n_slots - 1)] = NULL;
-        c->in_flight--;
-    }
+    if (!f->one_way)
+        flights_remove(&c->flights, f);
     list_remove(&f->link);
     f->conn = NULL;
 }
@@ -153,9 +111,9 @@ static void fail_all(struct conn *c)
 {
     struct list *l = NULL;
 
-    for (size_t i = 0; i < c->n_slots; i++) {
-        if (c->slots[i] != NULL)
-            fail_flight(c, c->slots[i]);
+    for (size_t i = 0; i < c->flights.n_slots; i++) {
+        if (c->flights.slots[i] != NULL)
+            fail_flight(c, c->flights.slots[i]);
     }
     while ((l = c->watched.next) != &c->watched)
         fail_flight(c, container_of(l, struct flight, link));
@@ -171,7 +129,7 @@ void conn_close(struct conn *c)
     c->fd = -1;
     list_remove(&c->dirty);
     list_add(&c->w->dead, &c->dead);
-    if (c->in_flight != 0)
+    if (c->flights.n != 0)
         counter_add(&c->w->stats.connections_lost, 1);
     enter(c, CONN_CLOSED);
     fail_all(c);
@@ -179,13 +137,13 @@ void conn_close(struct conn *c)
 
 static void close_if_drained(struct conn *c)
 {
-    if (c->state == CONN_DRAINING && c->in_flight == 0 && c->out.len == 0)
+    if (c->state == CONN_DRAINING && c->flights.n == 0 && c->out.len == 0)
         conn_close(c);
 }
 
 void conn_drain(struct conn *c)
 {
-    if (c->state == CONN_CONNECTING && c->in_flight == 0) {
+    if (c->state == CONN_CONNECTING && c->flights.n == 0) {
         conn_close(c);
         return;
     }
@@ -199,7 +157,7 @@ static void free_conn(struct conn *c)
     list_remove(&c->dead);
     buf_free(&c->in);
     buf_free(&c->out);
-    free(c->slots);
+    flights_free(&c->flights);
     free(c);
 }
 
@@ -292,15 +250,15 @@ enum conn_result conn_send(struct conn *c, struct flight *f, const struct frame_
         return CONN_UNUSABLE;
     for (size_t i = 0; i < ARRAY_LEN(body->part); i++)
         len += body->part[i].n;
-    if (c->in_flight >= c->opts.max_in_flight ||
+    if (c->flights.n >= c->opts.max_in_flight ||
         (before != 0 && before + FRAME_HEADER_LEN + len > c->opts.max_buffered))
         return CONN_BUSY;
     if (f->one_way) {
-        f->id = c->next_id++;
-        f->conn = c;
+        f->id = c->flights.next_id++;
     } else {
-        put_in_slot(c, f);
+        flights_add(&c->flights, f);
     }
+    f->conn = c;
     /* the attachments map is opened in the provider's part and ended here */
     head.id = f->id;
     head.body_len = (uint32_t)len;
@@ -336,7 +294,8 @@ static void send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t i
 static void send_heartbeat(struct conn *c)
 {
     counter_add(&c->w->stats.heartbeats_sent, 1);
-    send_event(c, FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL, 0, c->next_id++, STR("N"));
+    send_event(c, FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL, 0, c->flights.next_id++,
+               STR("N"));
 }
 
 /* ---------------------------------------------------------------- timers */
@@ -445,7 +404,7 @@ static void on_frame(struct conn *c, const struct frame *head, const uint8_t *bo
         counter_add(&c->w->stats.protocol_errors, 1);
         return;
     }
-    f = find_flight(c, head->id);
+    f = flights_find(&c->flights, head->id);
     if (f == NULL) {
         counter_add(&c->w->stats.late_responses, 1);
         return;
@@ -601,10 +560,8 @@ struct conn *conn_open(struct wctx *w, const union address *addr, const struct c
     c->opts = *opts;
     c->on_state = on_state;
     c->ctx = ctx;
-    c->n_slots = SLOTS_FIRST;
-    c->slots = xcalloc(c->n_slots, sizeof(struct flight *));
     /* a restarted gateway must not repeat the ids that a slow provider may still answer */
-    c->next_id = wctx_random(w) >> 16;
+    flights_init(&c->flights, wctx_random(w) >> 16);
     c->opened_ms = w->now_ms;
     buf_init(&c->in, (size_t)opts->max_response + FRAME_HEADER_LEN + RECV_BUFFER_LEN);
     buf_init(&c->out, (size_t)BODY_CLOSE);
@@ -628,7 +585,7 @@ void conn_info(const struct conn *c, struct conn_info *out)
 
     *out = (struct conn_info){
         .state = c->state,
-        .in_flight = c->in_flight,
+        .in_flight = c->flights.n,
         .age_ms = now - c->opened_ms,
         .idle_ms = now - (c->last_read_ms != 0 ? c->last_read_ms : c->opened_ms),
         .readonly = c->readonly,
