@@ -47,7 +47,7 @@ static void look_at(struct found *f, struct endpoint *ep, const struct balance_c
     }
     if (!was_tried(c, ep))
         f->fresh.list[f->fresh.n++] = ep;
-    else if (f->n_tried < BALANCE_CANDIDATES_MAX)
+    else if (c->tried_too && f->n_tried < BALANCE_CANDIDATES_MAX)
         f->tried[f->n_tried++] = ep;
 }
 

@@ -14,8 +14,9 @@
 /* What a balancer may look at for one call. */
 struct balance_call {
     struct str method;
-    struct endpoint *const *tried; /* not to be picked again while another is usable */
+    struct endpoint *const *tried; /* not to be picked again */
     size_t n_tried;
+    bool tried_too;  /* unless nobody else is usable */
     size_t body_len; /* providers whose payload limit is smaller are left out */
 };
 

@@ -152,26 +152,37 @@ static bool may_retry(struct call *c, enum outcome o)
            budget_allows(c, outcome_row(o)->retry);
 }
 
+/* docs/PROTOCOL.md section 17: from 3.x on a rejection is how a provider says that it has no such service. */
+static enum outcome told_outcome(const struct call *c, enum outcome o)
+{
+    struct str release = c->endpoint->provider->release;
+    bool is_3x = release.n != 0 && release.p[0] >= '3';
+
+    return o == OUTCOME_PROVIDER_REJECTED_REQUEST && is_3x ? OUTCOME_PROVIDER_NOT_FOUND : o;
+}
+
 /* A try ended badly: the next one, or the end.  The problem's detail is set by the caller. */
 static void try_failed(struct call *c, enum outcome o)
 {
     if (c->state == CALL_END)
         return;
+    c->failed = told_outcome(c, o);
+    c->failed_why = outcome_row(o)->retry;
     if (!may_retry(c, o)) {
-        /* docs/PROTOCOL.md section 17: from 3.x on this is how a provider says that it has no such service */
-        bool is_3x = c->endpoint->provider->release.n != 0 &&
-                     c->endpoint->provider->release.p[0] >= '3';
-
-        finish(c, o == OUTCOME_PROVIDER_REJECTED_REQUEST && is_3x ? OUTCOME_PROVIDER_NOT_FOUND : o);
+        finish(c, c->failed);
         return;
     }
     end_try(c, outcome_row(o)->provider_failure);
-    counter_add(&c->home->retries[outcome_row(o)->retry], 1);
+    enter(c, CALL_PICK);
+    run(c);
+}
+
+static void count_retry(struct call *c)
+{
+    counter_add(&c->home->retries[c->failed_why], 1);
     if (!c->retrying)
         c->home->retries_in_flight++;
     c->retrying = true;
-    enter(c, CALL_PICK);
-    run(c);
 }
 
 /* ---------------------------------------------------------------- flight */
@@ -365,6 +376,9 @@ static struct endpoint *pick(struct call *c)
         .method = c->plan.method,
         .tried = c->tried,
         .n_tried = n_tried,
+        /* a new connection may stand; an answer would be the same again */
+        .tried_too = c->failed_why == RETRY_CONNECT_FAILURE ||
+                     c->failed_why == RETRY_CONNECTION_LOST,
         .body_len = frame_length(c),
     };
 
@@ -375,9 +389,16 @@ static struct endpoint *pick(struct call *c)
         finish(c, o);
         return NULL;
     }
-    switch (balance_pick(c->home->w, ref, c->plan.balancer, &bc, &ep)) {
-    case BALANCE_OK:
+    enum balance_result result = balance_pick(c->home->w, ref, c->plan.balancer, &bc, &ep);
+
+    if (result == BALANCE_OK)
         return ep;
+    if (c->tries != 0) {
+        finish(c, c->failed);
+        return NULL;
+    }
+    switch (result) {
+    case BALANCE_OK:
     case BALANCE_NONE:
         problem_set(&c->problem, OUTCOME_NO_PROVIDER, "no provider for %s", ref->key_text);
         finish(c, OUTCOME_NO_PROVIDER);
@@ -425,6 +446,8 @@ static enum step step_pick(struct call *c)
 
     if (ep == NULL)
         return STEP_WAIT;
+    if (c->tries != 0)
+        count_retry(c);
     if (ep->in_flight >= c->plan.max_requests_per_provider) {
         fail(c, OUTCOME_GATEWAY_BUSY, "too many calls at the provider in flight");
         return STEP_WAIT;

@@ -81,7 +81,9 @@ struct call {
     uint64_t try_start_us;
     uint64_t provider_us; /* time of the last try */
     unsigned tries;
-    bool retrying;        /* holds a share of the retry budget */
+    bool retrying;       /* holds a share of the retry budget */
+    enum outcome failed; /* of the last try; stands when there is nobody else to ask */
+    enum retry_condition failed_why;
     bool counted;         /* in ref->in_flight */
     enum outcome outcome; /* OUTCOME_OK: `kind` says value or null */
     enum reply_kind kind;

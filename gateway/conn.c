@@ -1,8 +1,6 @@
 #include "gateway/conn.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +11,7 @@
 #include "base/fatal.h"
 #include "codec/invoke.h"
 #include "codec/reply.h"
+#include "gateway/dial.h"
 #include "gateway/flights.h"
 
 enum {
@@ -24,6 +23,7 @@ enum {
     PROBE_MS = 1000,
     SERIAL = 2, /* Hessian2 */
     STATUS_OK = 20,
+    HEARTBEAT = FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL,
 };
 
 struct conn {
@@ -50,6 +50,7 @@ struct conn {
     uint64_t last_write_ms;
     uint64_t probe_until_ms; /* a heartbeat must be answered until then; 0 = none asked */
     unsigned timeouts_in_a_row;
+    bool greeted; /* the first heartbeat is on its way */
     bool readonly;
 };
 
@@ -294,8 +295,7 @@ static void send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t i
 static void send_heartbeat(struct conn *c)
 {
     counter_add(&c->w->stats.heartbeats_sent, 1);
-    send_event(c, FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL, 0, c->flights.next_id++,
-               STR("N"));
+    send_event(c, HEARTBEAT, 0, c->flights.next_id++, STR("N"));
 }
 
 /* ---------------------------------------------------------------- timers */
@@ -319,14 +319,19 @@ static void arm_idle(struct conn *c)
     arm(c, at > now ? at - now : 1);
 }
 
+static void connect_failed(struct conn *c)
+{
+    counter_add(&c->w->stats.connect_failures, 1);
+    conn_close(c);
+}
+
 static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
 {
     struct conn *c = container_of(t, struct conn, timer);
     uint64_t now = clock_ms();
 
     if (c->state == CONN_CONNECTING) { /* connect timeout */
-        counter_add(&c->w->stats.connect_failures, 1);
-        conn_close(c);
+        connect_failed(c);
         return;
     }
     if (c->probe_until_ms != 0 && now >= c->probe_until_ms) { /* half open */
@@ -461,7 +466,6 @@ static void take_bytes(struct conn *c, const uint8_t *p, size_t n)
 {
     size_t used = 0;
 
-    c->last_read_ms = c->w->now_ms;
     c->timeouts_in_a_row = 0;
     c->probe_until_ms = 0;
     if (c->in.len == 0) {
@@ -480,19 +484,33 @@ static void take_bytes(struct conn *c, const uint8_t *p, size_t n)
         buf_shrink(&c->in, IN_KEEP);
 }
 
-static void on_connected(struct conn *c)
+/* The first heartbeat goes out before any call: an answer says that a Dubbo provider is there and takes us,
+ * and whatever closes or is silent instead has certainly run nothing. */
+static void greet(struct conn *c)
 {
-    int error = 0;
-    socklen_t len = sizeof(error);
+    uint8_t bytes[FRAME_HEADER_LEN + 1];
+    struct buf b = {.data = bytes, .cap = sizeof(bytes), .limit = sizeof(bytes)};
+    const struct frame head = {.flags = HEARTBEAT, .id = c->flights.next_id++, .body_len = 1};
 
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
-        counter_add(&c->w->stats.connect_failures, 1);
-        conn_close(c);
+    if (dial_error(c->fd) != 0) {
+        connect_failed(c);
         return;
     }
-    c->last_read_ms = c->last_write_ms = clock_ms();
-    enter(c, CONN_READY);
+    frame_encode(&head, &b);
+    buf_add_u8(&b, 'N');
+    if (send(c->fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len) {
+        connect_failed(c);
+        return;
+    }
+    counter_add(&c->w->stats.heartbeats_sent, 1);
+    c->greeted = true;
     watch(c, EV_READ);
+}
+
+static void on_first_bytes(struct conn *c)
+{
+    c->last_write_ms = clock_ms();
+    enter(c, CONN_READY);
     arm_idle(c);
     mark_dirty(c);
 }
@@ -502,8 +520,8 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
     struct conn *c = container_of(io, struct conn, io);
     ssize_t n = 0;
 
-    if (c->state == CONN_CONNECTING) {
-        on_connected(c);
+    if (!c->greeted) {
+        greet(c);
         return;
     }
     if (events & EV_WRITE)
@@ -513,10 +531,17 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
     n = recv(c->fd, c->w->recv_buffer, RECV_BUFFER_LEN, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (n <= 0 && c->state == CONN_CONNECTING) {
+        connect_failed(c);
+        return;
+    }
     if (n <= 0) {
         conn_close(c);
         return;
     }
+    c->last_read_ms = c->w->now_ms;
+    if (c->state == CONN_CONNECTING)
+        on_first_bytes(c);
     take_bytes(c, c->w->recv_buffer, (size_t)n);
     if (c->state == CONN_DRAINING)
         mark_dirty(c);
@@ -524,30 +549,11 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
 
 /* ---------------------------------------------------------------- opening */
 
-static socklen_t address_len(const union address *a)
-{
-    return a->sa.sa_family == AF_INET6 ? (socklen_t)sizeof(a->v6) : (socklen_t)sizeof(a->v4);
-}
-
-static int open_socket(const union address *addr)
-{
-    int fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int one = 1;
-
-    if (fd < 0)
-        return -1;
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0 &&
-        (connect(fd, &addr->sa, address_len(addr)) == 0 || errno == EINPROGRESS))
-        return fd;
-    close(fd);
-    return -1;
-}
-
 struct conn *conn_open(struct wctx *w, const union address *addr, const struct conn_opts *opts,
                        conn_state_fn on_state, void *ctx)
 {
     struct conn *c = NULL;
-    int fd = open_socket(addr);
+    int fd = dial(addr);
 
     if (fd < 0) {
         counter_add(&w->stats.connect_failures, 1);
@@ -579,18 +585,15 @@ struct conn *conn_open(struct wctx *w, const union address *addr, const struct c
 
 void conn_info(const struct conn *c, struct conn_info *out)
 {
-    union address local = {.sa.sa_family = AF_UNSPEC};
-    socklen_t len = sizeof(local);
     uint64_t now = clock_ms();
 
     *out = (struct conn_info){
         .state = c->state,
+        .local_port = dial_local_port(c->fd),
         .in_flight = c->flights.n,
         .age_ms = now - c->opened_ms,
         .idle_ms = now - (c->last_read_ms != 0 ? c->last_read_ms : c->opened_ms),
         .readonly = c->readonly,
         .buffered = c->out.len,
     };
-    if (c->fd >= 0 && getsockname(c->fd, &local.sa, &len) == 0)
-        out->local_port = ntohs(local.v4.sin_port); /* at the same place in both families */
 }

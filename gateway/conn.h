@@ -48,7 +48,7 @@ struct flight {
 };
 
 struct conn_opts {
-    uint32_t connect_timeout_ms;
+    uint32_t connect_timeout_ms; /* until the first heartbeat is answered */
     uint32_t
         heartbeat_ms; /* idle time before a heartbeat; dead after 3 times without a byte read */
     uint32_t max_in_flight; /* calls */
@@ -75,7 +75,8 @@ struct frame_parts {
     struct str part[4];
 };
 
-/* Also while CONNECTING: the frame leaves when the connection stands. */
+/* Also while CONNECTING: the frame leaves when the connection stands, which is when the provider has answered
+ * a first heartbeat (docs/PROTOCOL.md section 7). */
 enum conn_result conn_send(struct conn *c, struct flight *f,
                            const struct frame_parts *body) NONNULL MUST_CHECK;
 

@@ -68,7 +68,9 @@ def silent_link_to_the_only_provider():
     a = kit.Stub(20880, 20881, "-n", "a")
     link = kit.Relay(21880, 20880)
     try:
-        g = kit.Gateway(config(21880))
+        c = config(21880)
+        c["services"][0]["connect_timeout"] = "200ms"
+        g = kit.Gateway(c)
         assert whoami()[0] == 200
         link.swallow = True
         status, what, s = whoami()
@@ -77,7 +79,7 @@ def silent_link_to_the_only_provider():
         kit.wait_until(lambda: whoami()[1] and link.accepted == 2, 10, "the silent connection is given up")
         print("        given up after %.1f s" % (time.monotonic() - begin))
         link.swallow = False
-        kit.wait_until(lambda: whoami()[0] == 200, 1, "the new one serves")
+        kit.wait_until(lambda: whoami()[0] == 200, 2, "a new one serves")
         g.stop()
         a.kill()
     finally:
@@ -132,12 +134,14 @@ def heartbeats_keep_a_connection():
 
 def unanswered_heartbeats_end_a_connection():
     a = kit.Stub()
-    a.script(json.dumps({"$heartbeat": [[{"never": True}]]}))
+    a.script(json.dumps({"$heartbeat": [[{"raw": "dabb2214ID000000014e"}], [{"never": True}]]}))
     g = kit.Gateway(config("20880?heartbeat=300"))
     assert whoami()[0] == 200
     time.sleep(1.6)
     assert a.numbers()["connections"] == 0, a.numbers()
-    assert whoami()[0] == 200 and a.connects() == 2, a.numbers()
+    assert whoami()[1] == "PROVIDER_UNREACHABLE" and a.numbers()["calls"] == 1, a.numbers()  # not written at all
+    a.script("{}")
+    kit.wait_until(lambda: whoami()[0] == 200, 2, "a new connection")
     g.stop()
     a.kill()
 
