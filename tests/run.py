@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the suites that need real or scripted peers: every tests/SUITE/test_*.py, one after another.
 
-usage: tests/run.py SUITE… [-k NAME…] [-j N]   e2e incidents interop; NAME = part of a test's name or of a file's;
+usage: tests/run.py SUITE… [-k NAME…] [-j N]   e2e incidents interop stress; NAME = part of a test's name or of a file's;
        N files at once (1: many tests measure time)
        VARIANT=debug|asan  LINE=2.6|2.7|3.2|3.3  TIMEOUT=seconds for one file (900)
 
@@ -126,7 +126,7 @@ def play_all(files, names, jobs):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("suites", nargs="+", choices=["e2e", "incidents", "interop"])
+    ap.add_argument("suites", nargs="+", choices=["e2e", "incidents", "interop", "stress"])
     ap.add_argument("-k", dest="names", action="extend", nargs="+", default=[])
     ap.add_argument("-j", dest="jobs", type=int, default=1)
     a = ap.parse_args()

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Everything that makes threads meet, at once: built with the thread sanitizer (make check-stress) a race ends the
+gateway, and the test with it.  STRESS=seconds for each test (default 5)."""
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+
+SECONDS = float(os.environ.get("STRESS", "5"))
+SERVICES = ["demo.S%d" % i for i in range(6)]
+# What a client may see while providers come and go; anything else is a defect.
+EXPECTED = ("200", "502 CONNECTION_LOST", "503 NO_PROVIDER", "503 PROVIDER_UNREACHABLE", "503 STARTING")
+zk = None
+
+
+def start():
+    global zk
+    if zk is None:
+        zk = kit.ZooKeeper(tick_ms=1000)
+        zk.start()
+    c = kit.Client(timeout_ms=60000)
+    if c.exists("/dubbo"):
+        c.delete_tree("/dubbo")
+    return c
+
+
+def config(n_services, port=2181, **more):
+    c = {"process": {"workers": 4, "state_dir": ""},
+         "registries": [{"name": "main", "address": "zookeeper://127.0.0.1:%d" % port, "session_timeout": "4s",
+                         "provider_networks": ["127.0.0.0/8"]}],
+         "services": [{"name": s[5:].lower(), "interface": s} for s in SERVICES[:n_services]],
+         "routes": [{"name": "r%d" % i, "method": "POST", "path": "/r/%d" % i, "call": "s%d.whoami" % i}
+                    for i in range(n_services)],
+         "direct": {"enabled": True, "allow": ["*"]}, "defaults": {"timeout": "3s"}}
+    c.update(more)
+    return c
+
+
+class Beside:
+    """Repeats `what` in a thread until stop(), which raises what it raised."""
+
+    def __init__(self, what):
+        self.what, self.on, self.error, self.count = what, True, None, 0
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        try:
+            while self.on:
+                self.what()
+                self.count += 1
+        except Exception as e:  # pylint: disable=broad-except
+            self.error = e
+
+    def stop(self):
+        self.on = False
+        self.thread.join(30)
+        if self.error:
+            raise self.error
+        assert self.count, "it never ran"
+
+
+def check(seen):
+    assert set(seen) <= set(EXPECTED) and seen.get("200", 0) > sum(seen.values()) / 2, seen
+
+
+def reloads_and_lists_under_load():
+    """Routes, direct calls, reloads, providers that come and go and die, admin pages, four workers."""
+    c = start()
+    stubs = [kit.Stub(20880 + 2 * i, 20881 + 2 * i) for i in range(3)]
+    stay = kit.Client(timeout_ms=60000)
+    for s in SERVICES:
+        kit.Providers(stay, s).add(20880)
+    g = kit.Gateway(config(6))
+    kit.wait_until(lambda: g.admin("/ready")[0] == 200, 15, "ready")
+    loads = [kit.Load("/r/0", "[]", 4), kit.Load("/demo.S1/whoami", "[]", 4), kit.Load("/demo.S5/whoami", "[]", 2)]
+
+    def lists():
+        p = kit.Providers(c, random.choice(SERVICES))
+        port = random.choice((20882, 20884))
+        p.add(port)
+        time.sleep(0.02)
+        p.remove(port)
+
+    def reloads():
+        g.write(config(random.choice((2, 3, 6))))
+        g.proc.send_signal(signal.SIGHUP)
+        time.sleep(0.15)
+
+    def pages():
+        for path in ("/references", "/providers", "/ready", "/connections"):
+            assert g.admin(path)[0] in (200, 503)
+        g.metric("dubbogate_references")
+
+    beside = [Beside(lists), Beside(reloads), Beside(pages)]
+    time.sleep(SECONDS / 2)
+    stubs[2].kill()
+    time.sleep(SECONDS / 2)
+    for b in beside:
+        b.stop()
+    for load in loads:
+        load.on = False
+    for load in loads:
+        check(load.stop())
+    g.stop()
+    for x in (c, stay):
+        x.close()
+
+
+def evictions_and_sessions_under_load():
+    """More names than references may be, sessions that expire and connections that break meanwhile, and a stop in the
+    middle of all of it."""
+    c = start()
+    kit.Stub(20880, 20881)
+    for s in SERVICES:
+        kit.Providers(c, s).add(20880)
+    relay = kit.Relay(2182, 2181)
+    try:
+        g = kit.Gateway(config(1, 2182, limits={"references": 4}))
+        kit.wait_until(lambda: g.admin("/ready")[0] == 200, 15, "ready")
+        load = kit.Load("/r/0", "[]", 4)
+        others, lock = {}, threading.Lock()
+
+        def names():
+            path = "/%s/whoami" % random.choice(SERVICES[1:] + ["demo.None%d" % random.randrange(1000)])
+            status, body, _ = kit.Http().post(path, "[]")
+            what = str(status) if status == 200 else "%d %s" % (status, json.loads(body)["code"])
+            with lock:
+                others[what] = others.get(what, 0) + 1
+
+        def registry():
+            random.choice((relay.expire, relay.cut))()
+            time.sleep(0.5)
+
+        beside = [Beside(names) for _ in range(4)] + [Beside(registry)]
+        time.sleep(SECONDS)
+        for b in beside:
+            b.stop()
+        g.proc.send_signal(signal.SIGTERM)  # the load goes on
+        seen = load.stop()
+        g.stop()
+        assert all(w in ("200", "503 DRAINING", "refused") or w.startswith("broken") for w in seen), seen
+        assert others.get("200", 0) and set(others) <= {"200", "503 NO_PROVIDER", "503 REFERENCE_LIMIT", "503 STARTING"}, others
+    finally:
+        relay.close()
+    c.close()
+
+
+if __name__ == "__main__":
+    try:
+        kit.run([reloads_and_lists_under_load, evictions_and_sessions_under_load])
+    finally:
+        if zk is not None:
+            zk.close()
