@@ -52,6 +52,7 @@ struct conn {
     unsigned timeouts_in_a_row;
     bool greeted; /* the first heartbeat is on its way */
     bool readonly;
+    bool by_peer;
 };
 
 static const struct {
@@ -206,6 +207,7 @@ static void flush(struct conn *c)
         return;
     }
     if (n < 0) {
+        c->by_peer = true;
         conn_close(c);
         return;
     }
@@ -492,27 +494,19 @@ static void greet(struct conn *c)
     struct buf b = {.data = bytes, .cap = sizeof(bytes), .limit = sizeof(bytes)};
     const struct frame head = {.flags = HEARTBEAT, .id = c->flights.next_id++, .body_len = 1};
 
-    if (dial_error(c->fd) != 0) {
-        connect_failed(c);
-        return;
-    }
+    int error = dial_error(c->fd);
+
     frame_encode(&head, &b);
     buf_add_u8(&b, 'N');
-    if (send(c->fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len) {
+    if (error != 0 || send(c->fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len) {
+        c->by_peer = error == 0 || error == ECONNREFUSED || error == ECONNRESET;
         connect_failed(c);
         return;
     }
     counter_add(&c->w->stats.heartbeats_sent, 1);
     c->greeted = true;
+    c->last_write_ms = c->w->now_ms;
     watch(c, EV_READ);
-}
-
-static void on_first_bytes(struct conn *c)
-{
-    c->last_write_ms = clock_ms();
-    enter(c, CONN_READY);
-    arm_idle(c);
-    mark_dirty(c);
 }
 
 static void on_io(struct ev_loop *loop, ev_io *io, int events)
@@ -531,17 +525,20 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
     n = recv(c->fd, c->w->recv_buffer, RECV_BUFFER_LEN, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n <= 0 && c->state == CONN_CONNECTING) {
-        connect_failed(c);
-        return;
-    }
     if (n <= 0) {
-        conn_close(c);
+        c->by_peer = n == 0 || errno == ECONNRESET;
+        if (c->state == CONN_CONNECTING)
+            connect_failed(c);
+        else
+            conn_close(c);
         return;
     }
     c->last_read_ms = c->w->now_ms;
-    if (c->state == CONN_CONNECTING)
-        on_first_bytes(c);
+    if (c->state == CONN_CONNECTING) {
+        enter(c, CONN_READY);
+        arm_idle(c);
+        mark_dirty(c);
+    }
     take_bytes(c, c->w->recv_buffer, (size_t)n);
     if (c->state == CONN_DRAINING)
         mark_dirty(c);
@@ -594,6 +591,7 @@ void conn_info(const struct conn *c, struct conn_info *out)
         .age_ms = now - c->opened_ms,
         .idle_ms = now - (c->last_read_ms != 0 ? c->last_read_ms : c->opened_ms),
         .readonly = c->readonly,
+        .by_peer = c->by_peer,
         .buffered = c->out.len,
     };
 }

@@ -101,6 +101,7 @@ struct conn_info {
     uint64_t age_ms;
     uint64_t idle_ms;
     bool readonly; /* the provider said so */
+    bool by_peer;  /* the provider refused or ended it; not: silence that we gave up on */
     size_t buffered;
 };
 void conn_info(const struct conn *c, struct conn_info *out) NONNULL;

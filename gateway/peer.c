@@ -38,6 +38,7 @@ struct peer {
     uint64_t backoff_until_ms;
     uint32_t backoff_ms; /* 0 = none */
     uint64_t ready_since_ms;
+    bool gone;     /* peer_gone() */
     bool readonly; /* the provider is stopping; until a new connection is allowed */
     char last_error[64];
 };
@@ -170,6 +171,10 @@ static void forget_conn(struct peer *p, const struct conn *c)
 
 static void on_closed(struct peer *p, struct conn *c, enum conn_state from)
 {
+    struct conn_info info;
+
+    conn_info(c, &info);
+    p->gone = p->gone || info.by_peer;
     forget_conn(p, c);
     if (from == CONN_CONNECTING) {
         remember(p, "connect failed");
@@ -197,13 +202,14 @@ static void on_state(struct conn *c, void *ctx, enum conn_state from, enum conn_
     switch (to) {
     case CONN_READY:
         p->ready_since_ms = clock_ms();
+        p->gone = false;
         p->backoff_until_ms = 0;
         p->last_error[0] = '\0';
         return;
     case CONN_DRAINING:
         conn_info(c, &info);
         if (info.readonly) {
-            p->readonly = true;
+            p->readonly = p->gone = true;
             remember(p, "the provider is stopping");
         }
         return;
@@ -239,6 +245,11 @@ bool peer_usable(const struct peer *p, bool live_only)
             return true;
     }
     return !live_only && !p->readonly && !in_back_off(p);
+}
+
+bool peer_gone(const struct peer *p)
+{
+    return p->gone;
 }
 
 static struct conn *next_in(struct peer *p, enum conn_state s)

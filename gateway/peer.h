@@ -40,6 +40,10 @@ struct conn *peer_conn(struct peer *p) NONNULL MUST_CHECK;
  * unlisted providers)? */
 bool peer_usable(const struct peer *p, bool live_only) NONNULL;
 
+/* Was the last that was heard of the provider a refusal, an end of the connection or a goodbye?  False for one
+ * that is merely silent, or was never asked. */
+bool peer_gone(const struct peer *p) NONNULL;
+
 unsigned peer_in_flight(const struct peer *p) NONNULL;
 
 /* For /providers: name of the state, number of connections, last error text, … */

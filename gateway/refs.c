@@ -13,6 +13,8 @@ enum {
     ATTACHMENTS_LIMIT = 16384,
     PREFIX_LIMIT = 4096,
     REFUSED_MAX = 256,
+    SILENT_MS = 180000, /* three heartbeats of the default interval */
+    PROBES_PER_SECOND = 64,
     HEARTBEAT_MIN_MS = 200, /* a provider URL with heartbeat=1 would keep every worker busy */
 };
 
@@ -22,6 +24,7 @@ struct refs {
     struct refs_opts opts;
     struct ref *by_key;
     unsigned n_refused; /* since the last sweep */
+    unsigned n_probes;  /* in this second */
 };
 
 struct refs *refs_new(struct wctx *w, struct peers *peers, const struct refs_opts *opts)
@@ -418,16 +421,38 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
 
 enum { REFUSED_KEEP_MS = 5000 };
 
-/* docs/REGISTRY.md section 9.4: an unlisted provider is as good as its connections. */
+/*
+ * docs/REGISTRY.md section 9.4: an unlisted provider is as good as its connections.  One that refuses, closes or
+ * says goodbye is lost; one that is silent (paused, or never asked by this worker) is tried until SILENT_MS.
+ */
+static bool is_lost(struct refs *rs, struct endpoint *ep)
+{
+    uint64_t now = rs->w->now_ms;
+
+    if (peer_usable(ep->peer, true)) {
+        ep->silent_since_ms = 0;
+        return false;
+    }
+    if (ep->silent_since_ms == 0)
+        ep->silent_since_ms = now;
+    if (peer_gone(ep->peer) || now - ep->silent_since_ms > SILENT_MS)
+        return true;
+    if (rs->n_probes < PROBES_PER_SECOND && peer_usable(ep->peer, false)) {
+        rs->n_probes++;
+        (void)(peer_conn(ep->peer) == NULL); /* whatever comes of it shows the next time */
+    }
+    return false;
+}
+
 static void report_lost(struct refs *rs, struct ref *r)
 {
     size_t *lost = xcalloc(r->n_unlisted, sizeof(*lost));
     size_t n = 0;
 
     for (size_t i = 0; i < r->n_endpoints; i++) {
-        const struct endpoint *ep = r->endpoints[i];
+        struct endpoint *ep = r->endpoints[i];
 
-        if (ep->peer != NULL && ep->provider->unlisted && !peer_usable(ep->peer, true))
+        if (ep->peer != NULL && ep->provider->unlisted && is_lost(rs, ep))
             lost[n++] = i;
     }
     if (n != r->n_lost_told) {
@@ -444,6 +469,7 @@ void refs_report(struct refs *rs)
     struct ref *next = NULL;
     struct buf keys;
 
+    rs->n_probes = 0;
     buf_init(&keys, 64 * 1024 * 1024);
     HASH_ITER(hh, rs->by_key, r, next)
     {

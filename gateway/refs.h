@@ -28,6 +28,7 @@ struct endpoint {
     struct buf address;              /* host:port or [host]:port, for logs and reports */
     struct buf attachments;          /* begin + fixed entries, no end: the call adds its own */
     unsigned in_flight;              /* calls of this reference */
+    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
     bool retired;                    /* in no list any more: freed with its last call */
     uint64_t calls;
     uint64_t errors;

@@ -2,10 +2,10 @@
  * What it means when providers are missing in a new list (docs/REGISTRY.md section 9.4).
  *
  *   same list, some fewer           they deregistered: they go at once
- *   same list, most of them gone    rather their sessions or the registry than they themselves: they stay
- *     within five seconds           as `unlisted`, usable over a connection that lives, until no worker has one
- *   another list than before        the registry lost its data: they stay as `unlisted` until they are
- *     (or none, or an older one)    listed again and then removed
+ *   same list, most of them gone    rather their sessions or the registry than they themselves: they stay as
+ *     within five seconds           `unlisted`, usable over a connection that lives, until they are lost to
+ *   another list than before        every worker (refused, closed, said goodbye) or listed again and removed
+ *     (or none, or an older one)    the same: the registry lost its data
  *
  * Pure but for the window that the caller keeps; any thread.
  */

@@ -392,14 +392,10 @@ static void forget_unknown(struct reference *ref)
 /* `n` providers stay that the registry does not list any more. */
 static void note_unlisted(struct reference *ref, enum judgement j, size_t n)
 {
-    if (j == JUDGED_REPLACED && n != 0) {
-        ref->keeps_unlisted = true;
-        reference_event(ref, "the registry's list is another one; %zu providers are kept", n);
-    } else if (j == JUDGED_MASS && n != 0) {
+    if (j == JUDGED_REPLACED && n != 0)
+        reference_event(ref, "the registry's list is another one; %zu are kept while connected", n);
+    else if (j == JUDGED_MASS && n != 0)
         reference_event(ref, "most providers vanished at once; %zu are kept while connected", n);
-    }
-    if (n == 0)
-        ref->keeps_unlisted = false;
 }
 
 /* Behind the `n` listed providers in `v`. */
@@ -501,7 +497,7 @@ void reference_unlisted_lost(struct reference *ref, unsigned worker, const struc
 {
     const struct directory *now = ref->directory;
 
-    if (now == NULL || ref->keeps_unlisted)
+    if (now == NULL)
         return;
     if (ref->lost == NULL)
         ref->lost = xcalloc(now->n + 1, sizeof(*ref->lost));

@@ -64,7 +64,6 @@ struct reference {
     bool had_list;               /* of the registry; else from the saved lists */
     int64_t czxid;               /* list_report.czxid of the last list that showed a provider */
     struct judge_window window;
-    bool keeps_unlisted; /* the list was replaced: unlisted ones stay until they are listed again */
     uint64_t *
         lost; /* per provider of the directory, bits: workers without a connection to it; NULL = none */
     struct str *fixed_urls;

@@ -290,11 +290,45 @@ def unlisted_as_long_as_connected():
     c.close()
 
 
+def paused_providers_are_used_again():
+    """Sessions of paused providers (stopped virtual machine, long garbage collection) expire.  When they go on they are
+    used long before they have registered again; also one that this worker had never called."""
+    c = start()
+    stubs = [kit.Stub(20880, 20881), kit.Stub(20882, 20883)]
+    owner = kit.Client(timeout_ms=60000)
+    for s in stubs:
+        kit.Providers(owner, IFACE).add(s.port)
+    kit.Providers(owner, "demo.Idle").add(20882)
+    conf = config(process={"workers": 1, "state_dir": ""}, defaults={"timeout": "300ms"})
+    conf["services"].append({"name": "idle", "interface": "demo.Idle"})
+    g = kit.Gateway(conf)
+    ready(g)
+    kit.wait_until(lambda: kit.Http().post(PATH, "[]")[0] and all(s.numbers()["connections"] for s in stubs), 10,
+                   "both are connected")
+    for s in stubs:
+        s.proc.send_signal(signal.SIGSTOP)
+    owner.close()
+    load = kit.Load(PATH, "[]", 8)
+    time.sleep(4)  # given up as half open, and silent when they are tried again
+    for s in stubs:
+        s.proc.send_signal(signal.SIGCONT)
+    load.stop()
+    h = kit.Http()
+    kit.wait_until(lambda: [h.post(PATH, "[]")[0] for _ in range(20)] == [200] * 20, 3, "they are used again")
+    assert kit.many(500, PATH, b"[]", 4) == {"200": 500}
+    assert [x["state"] for x in g.reference(IFACE)["providers"]["list"]] == ["unlisted", "unlisted"], g.reference(IFACE)
+    assert h.post("/demo.Idle/whoami", "[]")[0] == 200
+    assert g.reference("demo.Idle")["providers"]["list"][0]["state"] == "unlisted"
+    g.stop()
+    c.close()
+
+
 if __name__ == "__main__":
     try:
         kit.run([incident_a_calls_without_provider, incident_b_one_consumer_node, names_from_outside_are_bounded,
                  session_expired_again_and_again, zookeeper_killed_under_load, provider_killed_under_load,
-                 unlisted_as_long_as_connected, connection_of_a_removed_provider_is_closed, service_that_is_configured_no_more])
+                 unlisted_as_long_as_connected, paused_providers_are_used_again,
+                 connection_of_a_removed_provider_is_closed, service_that_is_configured_no_more])
     finally:
         if zk is not None:
             zk.close()
