@@ -31,7 +31,8 @@ static const struct {
 } states[CALL_STATES] = {
     [CALL_START] = {step_start, S(CALL_WAIT_PROVIDERS) | S(CALL_PICK) | S(CALL_END)},
     [CALL_WAIT_PROVIDERS] = {step_wait_providers, S(CALL_PICK) | S(CALL_END)},
-    [CALL_PICK] = {step_pick, S(CALL_WAIT_CONN) | S(CALL_SENT) | S(CALL_END)},
+    /* to itself: no socket, or no way to the address; the next provider */
+    [CALL_PICK] = {step_pick, S(CALL_PICK) | S(CALL_WAIT_CONN) | S(CALL_SENT) | S(CALL_END)},
     [CALL_WAIT_CONN] = {step_wait, S(CALL_PICK) | S(CALL_SENT) | S(CALL_END)},
     [CALL_SENT] = {step_wait, S(CALL_PICK) | S(CALL_END)},
     [CALL_END] = {step_wait, 0},
