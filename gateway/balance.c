@@ -27,8 +27,10 @@ static bool was_tried(const struct balance_call *c, const struct endpoint *ep)
 /* What keeps providers from being candidates, for the answer when there are none. */
 struct found {
     struct balance_choice fresh;
-    struct endpoint
-        *tried[BALANCE_CANDIDATES_MAX]; /* usable, but asked before: only when nobody else is */
+    /* usable, but slow to connect or asked before: only when nobody else is */
+    struct endpoint *slow[BALANCE_CANDIDATES_MAX];
+    size_t n_slow;
+    struct endpoint *tried[BALANCE_CANDIDATES_MAX];
     size_t n_tried;
     bool too_small;
     bool down;
@@ -40,13 +42,17 @@ static void look_at(struct found *f, struct endpoint *ep, const struct balance_c
         f->too_small = true;
         return;
     }
-    if (!peer_usable(ep->peer, ep->provider->unlisted)) {
+    enum peer_use use = peer_use(ep->peer, ep->provider->unlisted);
+
+    if (use == PEER_DOWN) {
         /* an unlisted one without a connection is gone, not down */
         f->down = f->down || !ep->provider->unlisted;
         return;
     }
-    if (!was_tried(c, ep))
+    if (!was_tried(c, ep) && use == PEER_OK)
         f->fresh.list[f->fresh.n++] = ep;
+    else if (!was_tried(c, ep) && f->n_slow < BALANCE_CANDIDATES_MAX)
+        f->slow[f->n_slow++] = ep;
     else if (c->tried_too && f->n_tried < BALANCE_CANDIDATES_MAX)
         f->tried[f->n_tried++] = ep;
 }
@@ -89,7 +95,7 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
 {
     struct found f;
 
-    f.fresh.n = f.n_tried = 0;
+    f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = false;
     collect(w, r, call, &f);
     if (f.fresh.n > 1) {
@@ -99,6 +105,10 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     }
     if (f.fresh.n == 1) {
         *out = f.fresh.list[0];
+        return BALANCE_OK;
+    }
+    if (f.n_slow != 0) {
+        *out = f.slow[wctx_random(w) % f.n_slow];
         return BALANCE_OK;
     }
     if (f.n_tried != 0) {

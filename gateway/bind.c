@@ -99,6 +99,25 @@ static void place_of(const struct bound *b, const struct args_error *e, struct p
     json_position(b->body, arg - body + e->offset, &p->line, &p->column);
 }
 
+/* A text that is no JSON is that first, whatever type it should have been: the argument once more, as any value. */
+static enum args_result look_for_bad_json(struct str method, const struct bound *b,
+                                          const struct args_opts *opts, struct buf *scratch,
+                                          struct args_error *e)
+{
+    struct arg plain;
+    struct args_error second = {0};
+
+    if (e->arg >= b->n)
+        return ARGS_BAD_ARGUMENT;
+    plain = b->args[e->arg];
+    plain.type = NULL;
+    if (invoke_middle(method, &plain, 1, opts, scratch, &second) != ARGS_BAD_JSON)
+        return ARGS_BAD_ARGUMENT;
+    second.arg = e->arg;
+    *e = second;
+    return ARGS_BAD_JSON;
+}
+
 bool bind_encode(struct str method, const struct bound *b, const struct args_opts *opts,
                  struct buf *middle, struct problem *p)
 {
@@ -112,6 +131,8 @@ bool bind_encode(struct str method, const struct bound *b, const struct args_opt
         problem_set(p, OUTCOME_REQUEST_TOO_LARGE, "the encoded arguments are too large");
         return false;
     }
+    if (r == ARGS_BAD_ARGUMENT)
+        r = look_for_bad_json(method, b, opts, middle, &e);
     if (e.arg < b->n)
         source = utf_cut(b->sources[e.arg], sizeof(p->source) - 1);
     if (b->from_list)

@@ -417,7 +417,7 @@ static struct endpoint *pick(struct call *c)
 static enum conn_result send_frame(struct call *c, struct conn *k, struct endpoint *ep)
 {
     const struct frame_parts parts = {{
-        buf_str(&c->plan.ref->prefix),
+        ref_prefix(c->plan.ref, ep),
         buf_str(&c->middle),
         buf_str(&ep->attachments),
         buf_str(&c->attachments),

@@ -1,5 +1,3 @@
-#include "gateway/conn.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,49 +8,18 @@
 #include "base/clock.h"
 #include "base/fatal.h"
 #include "codec/invoke.h"
-#include "codec/reply.h"
+#include "gateway/conn_parts.h"
 #include "gateway/dial.h"
-#include "gateway/flights.h"
 
 enum {
-    BODY_CLOSE = 256 * 1024 * 1024, /* a longer answer is no answer */
-    IN_KEEP = 65536,                /* larger buffers go back to malloc when idle */
     OUT_KEEP = 65536,
     DEAD_AFTER = 3,    /* heartbeats without a byte read */
     SUSPECT_AFTER = 5, /* calls in a row that timed out without a byte read */
     PROBE_MS = 1000,
+    GREETING_MS = 10000, /* a cold or busy provider needs longer to answer than to connect */
+    GREET_AGAIN_MS = 250,
     SERIAL = 2, /* Hessian2 */
-    STATUS_OK = 20,
     HEARTBEAT = FRAME_REQUEST | FRAME_TWO_WAY | FRAME_EVENT | SERIAL,
-};
-
-struct conn {
-    struct list dirty; /* wctx->dirty */
-    struct list dead;  /* wctx->dead */
-    struct wctx *w;
-    int fd;
-    enum conn_state state;
-    struct conn_opts opts;
-    conn_state_fn on_state;
-    void *ctx;
-    ev_io io;
-    int events; /* what io waits for; libev keeps flags of its own in io.events */
-    ev_timer timer;
-    struct flights flights;
-    struct buf in; /* what is left of the last read: a frame that is not whole */
-    size_t skip;   /* bytes of an oversized body still to come */
-    struct buf out;
-    uint64_t added;      /* stream offset of the end of `out` */
-    uint64_t sent;       /* stream offset of its beginning */
-    struct list watched; /* flights that want on_written, in stream order */
-    uint64_t opened_ms;
-    uint64_t last_read_ms;
-    uint64_t last_write_ms;
-    uint64_t probe_until_ms; /* a heartbeat must be answered until then; 0 = none asked */
-    unsigned timeouts_in_a_row;
-    bool greeted; /* the first heartbeat is on its way */
-    bool readonly;
-    bool by_peer;
 };
 
 static const struct {
@@ -70,7 +37,7 @@ const char *conn_state_name(enum conn_state s)
     return s < CONN_STATES ? states[s].name : "?";
 }
 
-static void enter(struct conn *c, enum conn_state to)
+void conn_enter(struct conn *c, enum conn_state to)
 {
     enum conn_state from = c->state;
 
@@ -85,12 +52,17 @@ enum conn_state conn_state(const struct conn *c)
     return c->state;
 }
 
+bool conn_is_slow(const struct conn *c)
+{
+    return c->state == CONN_CONNECTING && c->w->now_ms - c->opened_ms >= c->opts.connect_timeout_ms;
+}
+
 unsigned conn_in_flight(const struct conn *c)
 {
     return c->flights.n;
 }
 
-static void end_flight(struct conn *c, struct flight *f)
+void conn_end_flight(struct conn *c, struct flight *f)
 {
     if (!f->one_way)
         flights_remove(&c->flights, f);
@@ -104,7 +76,7 @@ static void fail_flight(struct conn *c, struct flight *f)
 {
     bool written = c->sent > f->start;
 
-    end_flight(c, f);
+    conn_end_flight(c, f);
     f->on_fail(f, written ? FLIGHT_LOST : FLIGHT_UNREACHABLE);
 }
 
@@ -133,7 +105,7 @@ void conn_close(struct conn *c)
     list_add(&c->w->dead, &c->dead);
     if (c->flights.n != 0)
         counter_add(&c->w->stats.connections_lost, 1);
-    enter(c, CONN_CLOSED);
+    conn_enter(c, CONN_CLOSED);
     fail_all(c);
 }
 
@@ -150,7 +122,7 @@ void conn_drain(struct conn *c)
         return;
     }
     if (c->state == CONN_READY)
-        enter(c, CONN_DRAINING);
+        conn_enter(c, CONN_DRAINING);
     close_if_drained(c);
 }
 
@@ -175,7 +147,7 @@ static void watch(struct conn *c, int events)
     ev_io_start(c->w->loop, &c->io);
 }
 
-static void mark_dirty(struct conn *c)
+void conn_mark_dirty(struct conn *c)
 {
     list_remove(&c->dirty);
     list_add(&c->w->dirty, &c->dirty);
@@ -189,7 +161,7 @@ static void tell_written(struct conn *c)
         if (c->sent < f->end)
             return;
         if (f->one_way)
-            end_flight(c, f);
+            conn_end_flight(c, f);
         else
             list_remove(&f->link);
         f->on_written(f);
@@ -269,7 +241,7 @@ enum conn_result conn_send(struct conn *c, struct flight *f, const struct frame_
     invoke_attachments_end(&c->out);
     if (c->out.failed) { /* out of memory */
         buf_truncate(&c->out, before);
-        end_flight(c, f);
+        conn_end_flight(c, f);
         return CONN_BUSY;
     }
     f->start = c->added;
@@ -279,11 +251,11 @@ enum conn_result conn_send(struct conn *c, struct flight *f, const struct frame_
     if (f->on_written != NULL)
         list_add(&c->watched, &f->link);
     counter_add(&c->w->stats.frames_out, 1);
-    mark_dirty(c);
+    conn_mark_dirty(c);
     return CONN_OK;
 }
 
-static void send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t id, struct str body)
+void conn_send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t id, struct str body)
 {
     const struct frame head = {
         .flags = flags, .status = status, .id = id, .body_len = (uint32_t)body.n};
@@ -291,13 +263,13 @@ static void send_event(struct conn *c, uint8_t flags, uint8_t status, uint64_t i
 
     add_frame(c, &head, &parts);
     c->added += FRAME_HEADER_LEN + body.n;
-    mark_dirty(c);
+    conn_mark_dirty(c);
 }
 
 static void send_heartbeat(struct conn *c)
 {
     counter_add(&c->w->stats.heartbeats_sent, 1);
-    send_event(c, HEARTBEAT, 0, c->flights.next_id++, STR("N"));
+    conn_send_event(c, HEARTBEAT, 0, c->flights.next_id++, STR("N"));
 }
 
 /* ---------------------------------------------------------------- timers */
@@ -327,13 +299,53 @@ static void connect_failed(struct conn *c)
     conn_close(c);
 }
 
+static bool send_greeting(struct conn *c)
+{
+    uint8_t bytes[FRAME_HEADER_LEN + 1];
+    struct buf b = {.data = bytes, .cap = sizeof(bytes), .limit = sizeof(bytes)};
+    const struct frame head = {.flags = HEARTBEAT, .id = c->flights.next_id++, .body_len = 1};
+
+    frame_encode(&head, &b);
+    buf_add_u8(&b, 'N');
+    counter_add(&c->w->stats.heartbeats_sent, 1);
+    c->last_write_ms = c->w->now_ms;
+    return send(c->fd, b.data, b.len, MSG_NOSIGNAL) == (ssize_t)b.len;
+}
+
+/* Heartbeats go out before any call: an answer says that a Dubbo provider is there and takes us, and whatever closes
+ * or is silent instead has certainly run nothing.  One alone is not enough: Dubbo 2.7.23 loses the first frame of a
+ * connection when two of them are its first and come at once (docs/PROTOCOL.md 7). */
+static void on_greeting_timer(struct conn *c)
+{
+    uint64_t age = clock_ms() - c->opened_ms;
+
+    if (!c->greeted || age >= GREETING_MS || !send_greeting(c))
+        connect_failed(c);
+    else
+        arm(c, GREET_AGAIN_MS);
+}
+
+static void on_connected(struct conn *c)
+{
+    int error = dial_error(c->fd);
+
+    if (error != 0 || !send_greeting(c)) {
+        c->by_peer = error == 0 || error == ECONNREFUSED || error == ECONNRESET;
+        connect_failed(c);
+        return;
+    }
+    c->greeted = true;
+    watch(c, EV_READ);
+    arm(c, GREET_AGAIN_MS);
+}
+
 static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
 {
     struct conn *c = container_of(t, struct conn, timer);
     uint64_t now = clock_ms();
 
-    if (c->state == CONN_CONNECTING) { /* connect timeout */
-        connect_failed(c);
+    if (c->state == CONN_CONNECTING) {
+        on_greeting_timer(c);
         return;
     }
     if (c->probe_until_ms != 0 && now >= c->probe_until_ms) { /* half open */
@@ -358,7 +370,7 @@ void conn_cancel(struct flight *f, bool timed_out)
 
     if (c == NULL)
         return;
-    end_flight(c, f);
+    conn_end_flight(c, f);
     if (timed_out && c->state == CONN_READY && ++c->timeouts_in_a_row == SUSPECT_AFTER &&
         c->probe_until_ms == 0) {
         send_heartbeat(c);
@@ -366,148 +378,10 @@ void conn_cancel(struct flight *f, bool timed_out)
         arm_idle(c);
     }
     if (c->state == CONN_DRAINING)
-        mark_dirty(c); /* closed before the loop sleeps, when this was the last one */
+        conn_mark_dirty(c); /* closed before the loop sleeps, when this was the last one */
 }
 
-/* ---------------------------------------------------------------- reading */
-
-static void on_event(struct conn *c, const struct frame *f, const uint8_t *body)
-{
-    struct str text = {(const char *)body, f->body_len};
-
-    if ((f->flags & FRAME_REQUEST) == 0)
-        return; /* answer to a heartbeat of ours: that a byte came is all that counts */
-    switch (reply_event_decode(f, body)) {
-    case EVENT_READONLY:
-        counter_add(&c->w->stats.readonly_events, 1);
-        c->readonly = true;
-        if (c->state == CONN_READY)
-            enter(c, CONN_DRAINING);
-        mark_dirty(c);
-        return;
-    case EVENT_HEARTBEAT:
-        if (f->flags & FRAME_TWO_WAY)
-            send_event(c, (uint8_t)(FRAME_EVENT | (f->flags & FRAME_SERIAL_MASK)), STATUS_OK, f->id,
-                       text);
-        return;
-    case EVENT_UNKNOWN:
-        counter_add(&c->w->stats.protocol_errors, 1);
-        return;
-    }
-}
-
-/* `body` NULL: it was too long and is being skipped. */
-static void on_frame(struct conn *c, const struct frame *head, const uint8_t *body)
-{
-    struct flight *f = NULL;
-
-    counter_add(&c->w->stats.frames_in, 1);
-    if (head->flags & FRAME_EVENT) {
-        if (body != NULL)
-            on_event(c, head, body);
-        return;
-    }
-    if (head->flags & FRAME_REQUEST) { /* providers call nobody */
-        counter_add(&c->w->stats.protocol_errors, 1);
-        return;
-    }
-    f = flights_find(&c->flights, head->id);
-    if (f == NULL) {
-        counter_add(&c->w->stats.late_responses, 1);
-        return;
-    }
-    end_flight(c, f);
-    f->on_reply(f, head, body);
-}
-
-/* Takes whole frames from p; returns the bytes used, or n + 1 when the connection had to be closed. */
-static size_t take_frames(struct conn *c, const uint8_t *p, size_t n)
-{
-    size_t at = 0;
-
-    for (;;) {
-        struct frame head;
-        size_t left = n - at;
-
-        if (c->skip != 0) {
-            size_t gone = c->skip < left ? c->skip : left;
-
-            c->skip -= gone;
-            at += gone;
-            if (c->skip != 0)
-                return at;
-            continue;
-        }
-        switch (frame_decode(p + at, left, BODY_CLOSE, &head)) {
-        case FRAME_MORE:
-            return at;
-        case FRAME_MALFORMED:
-            counter_add(&c->w->stats.protocol_errors, 1);
-            conn_close(c);
-            return n + 1;
-        case FRAME_OK:
-            break;
-        }
-        if (head.body_len > c->opts.max_response) {
-            at += FRAME_HEADER_LEN;
-            c->skip = head.body_len;
-            on_frame(c, &head, NULL);
-        } else if (left - FRAME_HEADER_LEN < head.body_len) {
-            return at;
-        } else {
-            on_frame(c, &head, p + at + FRAME_HEADER_LEN);
-            at += FRAME_HEADER_LEN + head.body_len;
-        }
-        if (c->state == CONN_CLOSED)
-            return n + 1;
-    }
-}
-
-/* Usually frames are whole and are read in place; only a cut one is copied. */
-static void take_bytes(struct conn *c, const uint8_t *p, size_t n)
-{
-    size_t used = 0;
-
-    c->timeouts_in_a_row = 0;
-    c->probe_until_ms = 0;
-    if (c->in.len == 0) {
-        used = take_frames(c, p, n);
-        if (used < n)
-            buf_add(&c->in, p + used, n - used);
-    } else {
-        buf_add(&c->in, p, n);
-        used = c->in.failed ? c->in.len + 1 : take_frames(c, c->in.data, c->in.len);
-        if (used <= c->in.len)
-            buf_consume(&c->in, used);
-    }
-    if (c->in.failed && c->state != CONN_CLOSED)
-        conn_close(c);
-    if (c->in.len == 0)
-        buf_shrink(&c->in, IN_KEEP);
-}
-
-/* The first heartbeat goes out before any call: an answer says that a Dubbo provider is there and takes us,
- * and whatever closes or is silent instead has certainly run nothing. */
-static void greet(struct conn *c)
-{
-    uint8_t bytes[FRAME_HEADER_LEN + 1];
-    struct buf b = {.data = bytes, .cap = sizeof(bytes), .limit = sizeof(bytes)};
-    const struct frame head = {.flags = HEARTBEAT, .id = c->flights.next_id++, .body_len = 1};
-
-    int error = dial_error(c->fd);
-
-    frame_encode(&head, &b);
-    buf_add_u8(&b, 'N');
-    if (error != 0 || send(c->fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len) {
-        c->by_peer = error == 0 || error == ECONNREFUSED || error == ECONNRESET;
-        connect_failed(c);
-        return;
-    }
-    counter_add(&c->w->stats.heartbeats_sent, 1);
-    c->greeted = true;
-    c->last_write_ms = c->w->now_ms;
-    watch(c, EV_READ);
-}
+/* ---------------------------------------------------------------- socket events */
 
 static void on_io(struct ev_loop *loop, ev_io *io, int events)
 {
@@ -515,11 +389,11 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
     ssize_t n = 0;
 
     if (!c->greeted) {
-        greet(c);
+        on_connected(c);
         return;
     }
     if (events & EV_WRITE)
-        mark_dirty(c);
+        conn_mark_dirty(c);
     if ((events & EV_READ) == 0)
         return;
     n = recv(c->fd, c->w->recv_buffer, RECV_BUFFER_LEN, 0);
@@ -535,13 +409,13 @@ static void on_io(struct ev_loop *loop, ev_io *io, int events)
     }
     c->last_read_ms = c->w->now_ms;
     if (c->state == CONN_CONNECTING) {
-        enter(c, CONN_READY);
+        conn_enter(c, CONN_READY);
         arm_idle(c);
-        mark_dirty(c);
+        conn_mark_dirty(c);
     }
-    take_bytes(c, c->w->recv_buffer, (size_t)n);
+    conn_take_bytes(c, c->w->recv_buffer, (size_t)n);
     if (c->state == CONN_DRAINING)
-        mark_dirty(c);
+        conn_mark_dirty(c);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -567,7 +441,7 @@ struct conn *conn_open(struct wctx *w, const union address *addr, const struct c
     flights_init(&c->flights, wctx_random(w) >> 16);
     c->opened_ms = w->now_ms;
     buf_init(&c->in, (size_t)opts->max_response + FRAME_HEADER_LEN + RECV_BUFFER_LEN);
-    buf_init(&c->out, (size_t)BODY_CLOSE);
+    buf_init(&c->out, (size_t)CONN_BODY_MAX);
     list_init(&c->dirty);
     list_init(&c->dead);
     list_init(&c->watched);

@@ -48,7 +48,7 @@ struct flight {
 };
 
 struct conn_opts {
-    uint32_t connect_timeout_ms; /* until the first heartbeat is answered */
+    uint32_t connect_timeout_ms;
     uint32_t
         heartbeat_ms; /* idle time before a heartbeat; dead after 3 times without a byte read */
     uint32_t max_in_flight; /* calls */
@@ -91,6 +91,8 @@ void conn_close(struct conn *c) NONNULL; /* now; fails what is in flight */
 void conn_flush_all(struct wctx *w) NONNULL;
 
 enum conn_state conn_state(const struct conn *c) NONNULL;
+/* Is the first answer later than a connection may take?  Better use another one, if there is one. */
+bool conn_is_slow(const struct conn *c) NONNULL;
 unsigned conn_in_flight(const struct conn *c) NONNULL;
 
 /* For /connections. */

@@ -236,15 +236,19 @@ static unsigned count(const struct peer *p, enum conn_state s)
     return n;
 }
 
-bool peer_usable(const struct peer *p, bool live_only)
+enum peer_use peer_use(const struct peer *p, bool live_only)
 {
+    enum peer_use use = PEER_DOWN;
+
     for (unsigned i = 0; i < p->n_conns; i++) {
         if (conn_state(p->conns[i]) == CONN_READY)
-            return true;
-        if (conn_state(p->conns[i]) == CONN_CONNECTING && !live_only)
-            return true;
+            return PEER_OK;
+        if (conn_state(p->conns[i]) == CONN_CONNECTING)
+            use = conn_is_slow(p->conns[i]) ? PEER_SLOW : PEER_OK;
     }
-    return !live_only && !p->readonly && !in_back_off(p);
+    if (live_only)
+        return PEER_DOWN;
+    return use == PEER_DOWN && !p->readonly && !in_back_off(p) ? PEER_OK : use;
 }
 
 bool peer_gone(const struct peer *p)

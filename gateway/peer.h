@@ -36,9 +36,13 @@ void peer_put(struct peer *p) NONNULL;
  * event, or when no socket can be had.  Starts connecting when needed. */
 struct conn *peer_conn(struct peer *p) NONNULL MUST_CHECK;
 
-/* Would peer_conn give one without waiting out a back-off?  With `live_only`: is one READY now (for
- * unlisted providers)? */
-bool peer_usable(const struct peer *p, bool live_only) NONNULL;
+enum peer_use {
+    PEER_DOWN = 0, /* peer_conn would give none: back-off, readonly */
+    PEER_SLOW,     /* one that is opened takes its time (conn_is_slow): when there is nobody else */
+    PEER_OK,
+};
+/* May it be called?  With `live_only` (for unlisted providers) only over a connection that is READY now. */
+enum peer_use peer_use(const struct peer *p, bool live_only) NONNULL;
 
 /* Was the last that was heard of the provider a refusal, an end of the connection or a goodbye?  False for one
  * that is merely silent, or was never asked. */

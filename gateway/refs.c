@@ -51,6 +51,7 @@ static void free_endpoint(struct endpoint *ep)
         peer_put(ep->peer);
     directory_put(ep->directory);
     buf_free(&ep->address);
+    buf_free(&ep->prefix);
     buf_free(&ep->attachments);
     free(ep);
 }
@@ -80,6 +81,19 @@ static void attach(struct endpoint *ep, const char *name, struct str value)
         log_warn("refs", "attachment %s of a provider is no UTF-8 and is left out", name);
 }
 
+/* "*" selects providers; each of them knows only its own version. */
+static struct str version_for(const struct ref *r, const struct provider *p)
+{
+    return str_is(r->key.version, "*") ? p->version : r->key.version;
+}
+
+static void make_prefix(const struct ref *r, struct endpoint *ep)
+{
+    buf_truncate(&ep->prefix, 0);
+    if (str_is(r->key.version, "*"))
+        invoke_prefix(r->key.interface, ep->provider->version, &ep->prefix);
+}
+
 /* docs/PROTOCOL.md section 5: what lets the provider find the service. */
 static void make_attachments(const struct ref *r, struct endpoint *ep)
 {
@@ -90,7 +104,7 @@ static void make_attachments(const struct ref *r, struct endpoint *ep)
     invoke_attachments_begin(&ep->attachments);
     attach(ep, "path", p->path.n != 0 ? p->path : interface);
     attach(ep, "interface", interface);
-    attach(ep, "version", r->key.version);
+    attach(ep, "version", version_for(r, p));
     attach(ep, "group", p->group.n != 0 ? p->group : r->key.group);
     attach(ep, "token", p->token);
     attach(ep, "generic", STR("true"));
@@ -124,6 +138,7 @@ static void update_endpoint(struct ref *r, struct endpoint *ep, const struct pro
     directory_put(ep->directory);
     ep->directory = d;
     ep->provider = p;
+    make_prefix(r, ep);
     make_attachments(r, ep);
 }
 
@@ -132,11 +147,13 @@ static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, st
     struct endpoint *ep = xcalloc(1, sizeof(*ep));
 
     buf_init(&ep->address, ADDRESS_LIMIT);
+    buf_init(&ep->prefix, PREFIX_LIMIT);
     buf_init(&ep->attachments, ATTACHMENTS_LIMIT);
     url_add_host_port(p->host, p->port, &ep->address); /* the same in every list: provider_same() */
     ep->directory = directory_get(d);
     ep->provider = p;
     ep->peer = peer_of(r, p);
+    make_prefix(r, ep);
     make_attachments(r, ep);
     return ep;
 }
@@ -429,7 +446,7 @@ static bool is_lost(struct refs *rs, struct endpoint *ep)
 {
     uint64_t now = rs->w->now_ms;
 
-    if (peer_usable(ep->peer, true)) {
+    if (peer_use(ep->peer, true) == PEER_OK) {
         ep->silent_since_ms = 0;
         return false;
     }
@@ -437,7 +454,7 @@ static bool is_lost(struct refs *rs, struct endpoint *ep)
         ep->silent_since_ms = now;
     if (peer_gone(ep->peer) || now - ep->silent_since_ms > SILENT_MS)
         return true;
-    if (rs->n_probes < PROBES_PER_SECOND && peer_usable(ep->peer, false)) {
+    if (rs->n_probes < PROBES_PER_SECOND && peer_use(ep->peer, false) == PEER_OK) {
         rs->n_probes++;
         (void)(peer_conn(ep->peer) == NULL); /* whatever comes of it shows the next time */
     }

@@ -26,6 +26,7 @@ struct endpoint {
     struct directory *directory;     /* counted */
     struct peer *peer;               /* NULL when the provider is unusable; counted */
     struct buf address;              /* host:port or [host]:port, for logs and reports */
+    struct buf prefix;               /* invoke_prefix bytes, when they are not the reference's */
     struct buf attachments;          /* begin + fixed entries, no end: the call adds its own */
     unsigned in_flight;              /* calls of this reference */
     uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
@@ -73,6 +74,12 @@ struct ref_waiter {
 static inline struct endpoint *ref_endpoint(const struct ref *r, size_t i)
 {
     return r->endpoints[i];
+}
+
+/* invoke_prefix bytes for a call at this endpoint. */
+static inline struct str ref_prefix(const struct ref *r, const struct endpoint *ep)
+{
+    return buf_str(ep->prefix.len != 0 ? &ep->prefix : &r->prefix);
 }
 
 /* A call begins and ends at an endpoint. */

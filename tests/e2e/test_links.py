@@ -172,6 +172,49 @@ def heartbeats_of_the_provider_are_answered():
     a.kill()
 
 
+def provider_that_is_slow_to_greet():
+    """A cold or busy one: calls wait for its first answer as long as they can; with another provider they go there as
+    soon as it takes longer than a connection may."""
+    a, b = kit.Stub(20880, 20881, "-n", "a"), kit.Stub(20882, 20883, "-n", "b")
+    a.script(json.dumps({"$heartbeat": [[{"delay_ms": 1500}, {"raw": "dabb2214ID000000014e"}]]}))
+    c = config(20880, 20882, defaults={"timeout": "3s", "connect_timeout": "300ms"})
+    c["services"].append({"name": "alone", "interface": "demo.Alone", "providers": ["dubbo://127.0.0.1:20880"]})
+    c["direct"]["allow"] = ["*"]
+    g = kit.Gateway(c)
+    begin = time.monotonic()
+    assert kit.Http().post("/demo.Alone/whoami", "[]")[:2] == (200, '"a"')
+    assert 1.4 < time.monotonic() - begin < 2.5 and a.connects() == 1, a.numbers()
+    g.stop()
+    g = kit.Gateway(c)
+    alone = kit.Load("/demo.Alone/whoami", "[]", 1)
+    alone.on = False
+    time.sleep(0.5)
+    h = kit.Http()
+    begin = time.monotonic()
+    while time.monotonic() - begin < 0.7:
+        assert whoami(h)[:2] == (200, "b")
+    assert alone.stop() == {"200": 1}, alone.seen
+    kit.wait_until(lambda: whoami(h)[1] == "a", 2, "both are used")
+    g.stop()
+
+
+def address_without_a_route():
+    """connect() fails at once: the next provider, or 503."""
+    a = kit.Stub(20880, 20881, "-n", "a")
+    c = config("20880")
+    c["services"][0]["providers"] += ["dubbo://240.0.0.1:20880", "dubbo://240.0.0.2:20880"]
+    c["services"].append({"name": "alone", "interface": "demo.Alone", "providers": ["dubbo://240.0.0.1:20880"]})
+    c["direct"]["allow"] = ["*"]
+    g = kit.Gateway(c)
+    h = kit.Http()
+    for _ in range(40):
+        assert whoami(h)[:2] == (200, "a")
+        status, text, _ = h.post("/demo.Alone/whoami", "[]")
+        assert status == 503 and '"PROVIDER_UNREACHABLE"' in text, (status, text)
+    g.stop()
+    a.kill()
+
+
 def cut_link():
     """Only what was under way is lost; the next call finds a connection."""
     a = kit.Stub(20880, 20881, "-n", "a")
@@ -288,5 +331,6 @@ def clients_that_leave():
 if __name__ == "__main__":
     kit.run([link_that_goes_silent, silent_link_to_the_only_provider, silent_idle_link_is_found_by_heartbeats,
              heartbeats_keep_a_connection, unanswered_heartbeats_end_a_connection,
-             heartbeats_of_the_provider_are_answered, hasty_heartbeat_of_a_url_is_slowed_down, cut_link,
-             slow_link, answers_out_of_order, late_answers_meet_nobody, clients_that_leave])
+             heartbeats_of_the_provider_are_answered, hasty_heartbeat_of_a_url_is_slowed_down,
+             provider_that_is_slow_to_greet, address_without_a_route, cut_link, slow_link, answers_out_of_order,
+             late_answers_meet_nobody, clients_that_leave])
