@@ -1,9 +1,9 @@
 /*
  * The stub provider's connections and command line.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -330,7 +330,7 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int events)
     k->stub = s;
     k->fd = fd;
     buf_init(&k->in, (size_t)2 * BODY_MAX);
-    buf_init(&k->out, (size_t)4 * BODY_MAX);
+    buf_init(&k->out, (size_t)4 * BODY_MAX + 32 * k->stub->canned); /* that many answers may wait */
     list_init(&k->link);
     list_add(&s->conns, &k->link);
     s->n_conns++;
@@ -339,20 +339,27 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int events)
     ev_io_start(loop, &k->io);
 }
 
+/* `host` is an IPv4 or IPv6 address; "::" takes both. */
 static bool listen_on(struct stub *s, const char *host, int port)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                   .ai_socktype = SOCK_STREAM};
     struct stub_listener *l = xcalloc(1, sizeof(*l));
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct addrinfo *ai = NULL;
+    char service[16];
+    int fd = -1;
     int one = 1;
 
     l->stub = s;
-    if (fd < 0 || inet_pton(AF_INET, host, &sa.sin_addr) != 1 ||
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-        bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) != 0 || listen(fd, 1024) != 0) {
+    snprintf(service, sizeof(service), "%d", port);
+    if (getaddrinfo(host, service, &hints, &ai) == 0)
+        fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, 1024) != 0) {
         fprintf(stderr, "stub-provider: cannot listen on %s:%d: %s\n", host, port, strerror(errno));
         return false;
     }
+    freeaddrinfo(ai);
     ev_io_init(&l->io, on_accept, fd, EV_READ);
     ev_io_start(s->loop, &l->io);
     return true;
@@ -363,11 +370,11 @@ static bool listen_on(struct stub *s, const char *host, int port)
 /* A map like a small POJO, padded to the size asked for. */
 static void make_canned(struct stub *s)
 {
-    char padding[8200];
+    char *padding = NULL;
     unsigned classes = 0;
     struct buf *b = &s->canned_body;
 
-    buf_init(b, 65536);
+    buf_init(b, s->canned + 65536);
     hessian_put_int(b, KIND_VALUE);
     buf_add_u8(b, 'H');
     hessian_put_string(b, STR("class"));
@@ -388,10 +395,12 @@ static void make_canned(struct stub *s)
     hessian_put_string(b, STR("beta"));
     hessian_put_string(b, STR("gamma"));
     hessian_put_string(b, STR("note"));
-    memset(padding, 'x', sizeof(padding));
     size_t pad = s->canned > b->len + 40 ? s->canned - b->len - 40 : 1;
 
-    hessian_put_string(b, (struct str){padding, pad < sizeof(padding) ? pad : sizeof(padding)});
+    padding = xcalloc(1, pad);
+    memset(padding, 'x', pad);
+    hessian_put_string(b, (struct str){padding, pad});
+    free(padding);
     buf_add_u8(b, 'Z');
     put_attachments_end(b, NULL);
 }
