@@ -106,12 +106,16 @@ static enum args_result look_for_bad_json(struct str method, const struct bound 
 {
     struct arg plain;
     struct args_error second = {0};
+    size_t before = scratch->len;
+    enum args_result r = ARGS_BAD_ARGUMENT;
 
     if (e->arg >= b->n)
         return ARGS_BAD_ARGUMENT;
     plain = b->args[e->arg];
     plain.type = NULL;
-    if (invoke_middle(method, &plain, 1, opts, scratch, &second) != ARGS_BAD_JSON)
+    r = invoke_middle(method, &plain, 1, opts, scratch, &second);
+    buf_truncate(scratch, before);
+    if (r != ARGS_BAD_JSON)
         return ARGS_BAD_ARGUMENT;
     second.arg = e->arg;
     *e = second;
