@@ -66,7 +66,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
     c->tries++;
     endpoint_begin(ep);
     c->try_start_us = clock_us();
-    str_copy(buf_str(&ep->address), c->provider, sizeof(c->provider));
+    (void)provider_address(ep->provider, c->provider, sizeof(c->provider));
 }
 
 static void end_try(struct call *c, bool failed)
@@ -364,7 +364,7 @@ static enum outcome outcome_of_refusal(enum registry_refusal r)
 
 static size_t frame_length(const struct call *c)
 {
-    return c->plan.ref->prefix.len + c->middle.len + c->attachments.len;
+    return c->plan.ref->n_prefix + c->middle.len + c->attachments.len;
 }
 
 /* NULL when there is nobody to ask; the call has ended then. */
@@ -417,9 +417,9 @@ static struct endpoint *pick(struct call *c)
 static enum conn_result send_frame(struct call *c, struct conn *k, struct endpoint *ep)
 {
     const struct frame_parts parts = {{
-        ref_prefix(c->plan.ref, ep),
+        envelope_prefix(ep->envelope),
         buf_str(&c->middle),
-        buf_str(&ep->attachments),
+        envelope_attachments(ep->envelope),
         buf_str(&c->attachments),
     }};
 

@@ -6,11 +6,8 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "codec/invoke.h"
-#include "registry/url.h"
 
 enum {
-    ADDRESS_LIMIT = 512,
-    ATTACHMENTS_LIMIT = 16384,
     PREFIX_LIMIT = 4096,
     REFUSED_MAX = 256,
     SILENT_MS = 180000, /* three heartbeats of the default interval */
@@ -50,9 +47,7 @@ static void free_endpoint(struct endpoint *ep)
     if (ep->peer != NULL)
         peer_put(ep->peer);
     directory_put(ep->directory);
-    buf_free(&ep->address);
-    buf_free(&ep->prefix);
-    buf_free(&ep->attachments);
+    envelope_put(ep->envelope);
     free(ep);
 }
 
@@ -72,43 +67,14 @@ static void retire(struct endpoint *ep)
         free_endpoint(ep);
 }
 
-static void attach(struct endpoint *ep, const char *name, struct str value)
+/* `like`: an endpoint of the same reference, NULL = none. */
+static void set_envelope(const struct ref *r, struct endpoint *ep, const struct endpoint *like)
 {
-    if (value.n == 0)
-        return;
-    /* texts of provider URLs were checked when they were read */
-    if (!invoke_attachment(str_from(name), value, &ep->attachments))
-        log_warn("refs", "attachment %s of a provider is no UTF-8 and is left out", name);
-}
+    struct envelope *old = ep->envelope;
 
-/* "*" selects providers; each of them knows only its own version. */
-static struct str version_for(const struct ref *r, const struct provider *p)
-{
-    return str_is(r->key.version, "*") ? p->version : r->key.version;
-}
-
-static void make_prefix(const struct ref *r, struct endpoint *ep)
-{
-    buf_truncate(&ep->prefix, 0);
-    if (str_is(r->key.version, "*"))
-        invoke_prefix(r->key.interface, ep->provider->version, &ep->prefix);
-}
-
-/* docs/PROTOCOL.md section 5: what lets the provider find the service. */
-static void make_attachments(const struct ref *r, struct endpoint *ep)
-{
-    const struct provider *p = ep->provider;
-    struct str interface = r->key.interface;
-
-    buf_truncate(&ep->attachments, 0);
-    invoke_attachments_begin(&ep->attachments);
-    attach(ep, "path", p->path.n != 0 ? p->path : interface);
-    attach(ep, "interface", interface);
-    attach(ep, "version", version_for(r, p));
-    attach(ep, "group", p->group.n != 0 ? p->group : r->key.group);
-    attach(ep, "token", p->token);
-    attach(ep, "generic", STR("true"));
-    attach(ep, "remote.application", str_from(r->home->opts.application));
+    ep->envelope = envelope_get(&r->key, ep->provider, str_from(r->home->opts.application),
+                                like != NULL ? like->envelope : old);
+    envelope_put(old);
 }
 
 static struct peer *peer_of(const struct ref *r, const struct provider *p)
@@ -127,7 +93,7 @@ static struct peer *peer_of(const struct ref *r, const struct provider *p)
 
 /* The provider of the new list in an endpoint of the old one: calls, latency and connection stay. */
 static void update_endpoint(struct ref *r, struct endpoint *ep, const struct provider *p,
-                            struct directory *d)
+                            struct directory *d, const struct endpoint *like)
 {
     struct peer *peer = peer_of(r, p);
 
@@ -138,23 +104,18 @@ static void update_endpoint(struct ref *r, struct endpoint *ep, const struct pro
     directory_put(ep->directory);
     ep->directory = d;
     ep->provider = p;
-    make_prefix(r, ep);
-    make_attachments(r, ep);
+    set_envelope(r, ep, like);
 }
 
-static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, struct directory *d)
+static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, struct directory *d,
+                                     const struct endpoint *like)
 {
     struct endpoint *ep = xcalloc(1, sizeof(*ep));
 
-    buf_init(&ep->address, ADDRESS_LIMIT);
-    buf_init(&ep->prefix, PREFIX_LIMIT);
-    buf_init(&ep->attachments, ATTACHMENTS_LIMIT);
-    url_add_host_port(p->host, p->port, &ep->address); /* the same in every list: provider_same() */
     ep->directory = directory_get(d);
     ep->provider = p;
     ep->peer = peer_of(r, p);
-    make_prefix(r, ep);
-    make_attachments(r, ep);
+    set_envelope(r, ep, like);
     return ep;
 }
 
@@ -177,17 +138,27 @@ static struct endpoint *take_old(struct ref *r, size_t *at, const struct provide
     return NULL;
 }
 
+static void free_lists(struct ref *r)
+{
+    if (r->usable != r->endpoints)
+        free(r->usable);
+    free(r->endpoints);
+}
+
 static void index_usable(struct ref *r)
 {
-    free(r->usable);
-    r->usable = xcalloc(r->n_endpoints + 1, sizeof(struct endpoint *));
     r->n_usable = r->n_unlisted = r->n_lost_told = 0;
-    for (size_t i = 0; i < r->n_endpoints; i++) {
+    for (size_t i = 0; i < r->n_endpoints; i++)
+        r->n_usable += r->endpoints[i]->peer != NULL ? 1U : 0U;
+    r->usable = r->endpoints;
+    if (r->n_usable != r->n_endpoints)
+        r->usable = xcalloc(r->n_usable + 1, sizeof(struct endpoint *));
+    for (size_t i = 0, n = 0; i < r->n_endpoints; i++) {
         struct endpoint *ep = r->endpoints[i];
 
         if (ep->peer == NULL)
             continue;
-        r->usable[r->n_usable++] = ep;
+        r->usable[n++] = ep;
         r->n_unlisted += ep->provider->unlisted ? 1U : 0U;
     }
 }
@@ -199,14 +170,15 @@ static void set_directory(struct ref *r, struct directory *d)
 
     for (size_t i = 0; i < d->n; i++) {
         struct endpoint *ep = take_old(r, &at, &d->providers[i]);
+        const struct endpoint *like = i != 0 ? fresh[i - 1] : NULL;
 
         if (ep != NULL)
-            update_endpoint(r, ep, &d->providers[i], d);
-        fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], d);
+            update_endpoint(r, ep, &d->providers[i], d, like);
+        fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], d, like);
     }
     while (at < r->n_endpoints)
         retire(r->endpoints[at++]);
-    free(r->endpoints);
+    free_lists(r);
     r->endpoints = fresh;
     r->n_endpoints = d->n;
     directory_get(d);
@@ -228,6 +200,7 @@ static struct ref *find(struct refs *rs, const char *key_text)
 static struct ref *new_ref(struct refs *rs, const char *key_text)
 {
     struct ref *r = xcalloc(1, sizeof(*r));
+    struct buf prefix;
     struct err e = {0};
 
     r->home = rs;
@@ -236,8 +209,10 @@ static struct ref *new_ref(struct refs *rs, const char *key_text)
         fatal("reference %s: %s", key_text, e.text); /* keys are printed from checked ones */
     r->peer_opts = rs->opts.peer;
     list_init(&r->waiting);
-    buf_init(&r->prefix, PREFIX_LIMIT);
-    invoke_prefix(r->key.interface, r->key.version, &r->prefix);
+    buf_init(&prefix, PREFIX_LIMIT);
+    invoke_prefix(r->key.interface, r->key.version, &prefix);
+    r->n_prefix = prefix.len;
+    buf_free(&prefix);
     HASH_ADD_KEYPTR(hh, rs->by_key, r->key_text, strlen(r->key_text), r);
     return r;
 }
@@ -261,9 +236,7 @@ static void free_ref(struct ref *r)
     for (size_t i = 0; i < r->n_endpoints; i++)
         retire(r->endpoints[i]);
     directory_put(r->directory);
-    free(r->endpoints);
-    free(r->usable);
-    buf_free(&r->prefix);
+    free_lists(r);
     free(r->key_text);
     free(r);
 }
@@ -381,7 +354,7 @@ void refs_set_peer_opts(struct ref *r, const struct peer_opts *opts)
         return;
     r->peer_opts = *opts;
     for (size_t i = 0; i < r->n_endpoints; i++)
-        update_endpoint(r, r->endpoints[i], r->endpoints[i]->provider, r->directory);
+        update_endpoint(r, r->endpoints[i], r->endpoints[i]->provider, r->directory, NULL);
     if (r->directory != NULL)
         index_usable(r);
 }

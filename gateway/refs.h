@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/stats.h"
 #include "registry/registry.h"
+#include "gateway/envelope.h"
 #include "gateway/peer.h"
 #include "gateway/wctx.h"
 
@@ -25,12 +26,10 @@ struct endpoint {
     const struct provider *provider; /* in `directory` */
     struct directory *directory;     /* counted */
     struct peer *peer;               /* NULL when the provider is unusable; counted */
-    struct buf address;              /* host:port or [host]:port, for logs and reports */
-    struct buf prefix;               /* invoke_prefix bytes, when they are not the reference's */
-    struct buf attachments;          /* begin + fixed entries, no end: the call adds its own */
+    struct envelope *envelope;       /* counted */
     unsigned in_flight;              /* calls of this reference */
-    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
     bool retired;                    /* in no list any more: freed with its last call */
+    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
     uint64_t calls;
     uint64_t errors;
     uint64_t latency_us; /* moving average, 0 = none yet */
@@ -51,11 +50,11 @@ struct ref {
     struct directory *directory; /* NULL until the first list */
     struct endpoint **endpoints; /* one per provider of the directory, same order */
     size_t n_endpoints;
-    struct endpoint **usable; /* those that may be called at all */
+    struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
     size_t n_usable;
     size_t n_unlisted;   /* of these */
     size_t n_lost_told;  /* unlisted ones that the registry was told to be lost to this worker */
-    struct buf prefix;   /* invoke_prefix bytes */
+    size_t n_prefix;     /* bytes of invoke_prefix() */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */
     bool touched;        /* since the last report to the registry */
@@ -74,12 +73,6 @@ struct ref_waiter {
 static inline struct endpoint *ref_endpoint(const struct ref *r, size_t i)
 {
     return r->endpoints[i];
-}
-
-/* invoke_prefix bytes for a call at this endpoint. */
-static inline struct str ref_prefix(const struct ref *r, const struct endpoint *ep)
-{
-    return buf_str(ep->prefix.len != 0 ? &ep->prefix : &r->prefix);
 }
 
 /* A call begins and ends at an endpoint. */

@@ -64,6 +64,8 @@ struct registry_kind {
     /* Wants our consumer node to stand: asked after every list with providers, written once per session. */
     void (*publish)(void *kind, struct reference *ref);
     void (*unpublish)(void *kind, struct reference *ref);
+    /* The name of that node, when it stands; else nothing. */
+    void (*node_name)(const struct reference *ref, struct buf *out);
     /* True: there is work for the next tick. */
     bool (*tick)(void *kind, uint64_t now_ms);
     /* Adds members to the registry's entry of the report: state, server, … */

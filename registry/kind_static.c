@@ -30,6 +30,10 @@ static bool fixed_tick(void *kind, uint64_t now_ms)
     return false;
 }
 
+static void fixed_node_name(const struct reference *ref, struct buf *out)
+{
+}
+
 static void fixed_report(const void *kind, json_t *into)
 {
     json_object_set_new(into, "state", json_string("fixed"));
@@ -45,6 +49,7 @@ const struct registry_kind registry_kind_static = {
     .refresh = fixed_watch,
     .publish = fixed_nothing,
     .unpublish = fixed_nothing,
+    .node_name = fixed_node_name,
     .tick = fixed_tick,
     .report = fixed_report,
 };

@@ -153,6 +153,7 @@ const struct registry_kind registry_kind_zookeeper = {
     .refresh = zk_refresh,
     .publish = zk_publish,
     .unpublish = zk_unpublish,
+    .node_name = zk_node_name,
     .tick = zk_tick,
     .report = zk_report,
 };

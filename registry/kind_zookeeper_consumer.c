@@ -46,6 +46,14 @@ static void add_node_name(const struct zk *z, const struct reference *ref, struc
     consumer_node(&ref->key, &co, out);
 }
 
+void zk_node_name(const struct reference *ref, struct buf *out)
+{
+    const struct zk_ref *zr = ref->kind_ref;
+
+    if (zr != NULL && zr->node == NODE_STANDING)
+        add_node_name(ref->source->impl, ref, out);
+}
+
 /* NULL when it would be too long for any server. */
 static char *path_of_node(const struct zk *z, const struct reference *ref, bool parent)
 {
@@ -75,24 +83,19 @@ static void set_node(struct zk_ref *zr, enum node_state to)
 
     if (zr->node != NODE_STANDING && to == NODE_STANDING)
         counter_set(c, counter_get(c) + 1);
-    if (zr->node == NODE_STANDING && to != NODE_STANDING) {
+    if (zr->node == NODE_STANDING && to != NODE_STANDING)
         counter_set(c, counter_get(c) - 1);
-        free(zr->ref->consumer_node);
-        zr->ref->consumer_node = NULL;
-    }
     zr->node = to;
     list_remove(&zr->queue);
     if (to == NODE_QUEUED || to == NODE_STANDING || to == NODE_RETRY)
         list_add(queues[to], &zr->queue);
 }
 
-static void stands(struct zk_ref *zr, const char *path)
+static void stands(struct zk_ref *zr)
 {
     zr->tries = 0;
     zr->due_ms = clock_ms() + CHECK_MS;
     set_node(zr, NODE_STANDING);
-    if (zr->ref->consumer_node == NULL)
-        zr->ref->consumer_node = strdup(strrchr(path, '/') + 1);
     reference_event(zr->ref, "consumer node stands");
 }
 
@@ -124,7 +127,7 @@ static void again(struct zk_session *s, struct zk_ref *zr, enum step step, int r
 static void on_created(struct zk_session *s, struct zk_ref *zr, const struct zk_op *op)
 {
     if (op->rc == ZOK)
-        stands(zr, op->path);
+        stands(zr);
     else if (op->rc == ZNODEEXISTS)
         send_step(s, zr, STEP_LOOK, 0);
     else if (op->rc == ZNONODE) /* the interface had a provider: only `consumers` is missing */
@@ -148,7 +151,7 @@ static void on_looked(struct zk_session *s, struct zk_ref *zr, const struct zk_o
     else if (op->rc != ZOK)
         fails(zr, op->rc, zerror(op->rc));
     else if (op->stat.ephemeralOwner == s->id)
-        stands(zr, op->path);
+        stands(zr);
     else if (op->stat.ephemeralOwner == 0)
         fails(zr, ZNODEEXISTS, "a persistent node of that name is in the way");
     else
@@ -158,7 +161,7 @@ static void on_looked(struct zk_session *s, struct zk_ref *zr, const struct zk_o
 static void on_taken_over(struct zk_session *s, struct zk_ref *zr, const struct zk_op *op)
 {
     if (op->rc == ZOK)
-        stands(zr, op->path);
+        stands(zr);
     else if (op->rc == ZNONODE || op->rc == ZNODEEXISTS || op->rc == ZBADVERSION)
         again(s, zr, STEP_CREATE, op->rc);
     else

@@ -53,10 +53,21 @@ void reference_enter(struct reference *ref, enum reference_state to)
     reference_event(ref, "%s", states[to].name);
 }
 
+/* Most references have few events. */
+static void make_event_room(struct reference *ref)
+{
+    unsigned room = ref->events_room == 0 ? REFERENCE_EVENTS / 4 : ref->events_room * 2;
+
+    if (ref->n_events < ref->events_room || ref->events_room == REFERENCE_EVENTS)
+        return;
+    ref->events = xrealloc(ref->events, room * sizeof(*ref->events));
+    memset(ref->events + ref->events_room, 0, (room - ref->events_room) * sizeof(*ref->events));
+    ref->events_room = room;
+}
+
 void reference_event(struct reference *ref, const char *fmt, ...)
 {
-    unsigned last = (ref->n_events + REFERENCE_EVENTS - 1) % REFERENCE_EVENTS;
-    struct reference_event *e = &ref->events[ref->n_events % REFERENCE_EVENTS];
+    struct reference_event *e = NULL;
     char text[REFERENCE_EVENT_LEN] = "";
     va_list ap;
 
@@ -64,11 +75,15 @@ void reference_event(struct reference *ref, const char *fmt, ...)
     if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
         text[0] = '\0';
     va_end(ap);
-    if (ref->events[last].text != NULL && strcmp(ref->events[last].text, text) == 0) {
-        ref->events[last].wall_ms = wall_ms(); /* the same again, not twenty times */
-        return;
+    if (ref->n_events != 0) {
+        e = &ref->events[(ref->n_events - 1) % REFERENCE_EVENTS];
+        if (e->text != NULL && strcmp(e->text, text) == 0) {
+            e->wall_ms = wall_ms(); /* the same again, not twenty times */
+            return;
+        }
     }
-    ref->n_events++;
+    make_event_room(ref);
+    e = &ref->events[ref->n_events++ % REFERENCE_EVENTS];
     free(e->text);
     e->wall_ms = wall_ms();
     e->text = strdup(text);
@@ -182,11 +197,11 @@ void reference_free(struct reference *ref, bool tell)
     r->n_references--;
     r->n_lookups -= ref->watched ? 0U : 1U;
     directory_put(ref->directory);
-    for (unsigned i = 0; i < REFERENCE_EVENTS; i++)
+    for (unsigned i = 0; i < ref->events_room; i++)
         free(ref->events[i].text);
+    free(ref->events);
     free(ref->fixed_urls);
     free(ref->lost);
-    free(ref->consumer_node);
     free(ref->key_text);
     free(ref);
 }
@@ -329,6 +344,19 @@ static size_t parse_urls(const struct reference *ref, const struct list_report *
     return n;
 }
 
+static void note_change(struct reference *ref, const struct directory *old,
+                        const struct directory *d)
+{
+    size_t n = old != NULL ? old->n : 0;
+
+    free(ref->lost); /* the workers look again */
+    ref->lost = NULL;
+    ref->last_change_wall_ms = wall_ms();
+    reference_event(ref, "providers %zu -> %zu, usable %zu", n, d->n, d->n_usable);
+    log_info("registry", "%s: providers %zu -> %zu, usable %zu", ref->key_text, n, d->n,
+             d->n_usable);
+}
+
 /* True when the workers see a difference. */
 static bool use_directory(struct reference *ref, struct directory *d)
 {
@@ -337,19 +365,18 @@ static bool use_directory(struct reference *ref, struct directory *d)
     bool same = old != NULL && directory_equal(old, d);
     struct outgoing o = {REGISTRY_MAIL_DIRECTORY, .key = ref->key_text, .directory = d};
 
+    if (same && old->source == d->source) { /* the workers hold the old one: one is enough */
+        o.directory = old;
+        answer_waiting(ref, &o);
+        directory_put(d);
+        return false;
+    }
     ref->directory = d;
     recount(ref, before);
-    if (!same) {
-        free(ref->lost); /* the workers look again */
-        ref->lost = NULL;
-        ref->last_change_wall_ms = wall_ms();
-        reference_event(ref, "providers %zu -> %zu, usable %zu", old != NULL ? old->n : 0, d->n,
-                        d->n_usable);
-        log_info("registry", "%s: providers %zu -> %zu, usable %zu", ref->key_text,
-                 old != NULL ? old->n : 0, d->n, d->n_usable);
-        registry_send_all(ref->home, &o);
-        ref->waiting_workers = 0;
-    }
+    if (!same)
+        note_change(ref, old, d);
+    registry_send_all(ref->home, &o);
+    ref->waiting_workers = 0;
     answer_waiting(ref, &o);
     directory_put(old);
     return !same;

@@ -75,10 +75,11 @@ struct reference {
     bool evict_busy;
     uint64_t evict_asked_ms;
 
-    struct reference_event events[REFERENCE_EVENTS];
+    struct reference_event
+        *events; /* a ring once there are REFERENCE_EVENTS; as long as needed before */
     unsigned n_events;
-    void *kind_ref;      /* the kind's own */
-    char *consumer_node; /* node name when it stands, for the report; set by the kind */
+    unsigned events_room;
+    void *kind_ref; /* the kind's own */
 };
 
 struct reference *reference_new(struct registry *r, const struct refkey *k,

@@ -96,6 +96,18 @@ static json_t *providers_json(const struct directory *d)
     return o;
 }
 
+static json_t *node_json(const struct reference *ref)
+{
+    json_t *name = NULL;
+    struct buf b;
+
+    buf_init(&b, 32768);
+    ref->source->kind->node_name(ref, &b);
+    name = b.len != 0 ? json_stringn((const char *)b.data, b.len) : json_null();
+    buf_free(&b);
+    return name;
+}
+
 static json_t *events_json(const struct reference *ref)
 {
     json_t *list = json_array();
@@ -130,8 +142,7 @@ static json_t *reference_json(const struct reference *ref)
     json_object_set_new(o, "last_used", time_json(ref->last_used_wall_ms));
     json_object_set_new(o, "last_change", time_json(ref->last_change_wall_ms));
     json_object_set_new(o, "subscribes", json_integer(ref->subscribes));
-    json_object_set_new(o, "consumer_node",
-                        ref->consumer_node != NULL ? json_string(ref->consumer_node) : json_null());
+    json_object_set_new(o, "consumer_node", node_json(ref));
     json_object_set_new(o, "events", events_json(ref));
     return o;
 }

@@ -185,6 +185,7 @@ void zk_paths_lost(struct zk_session *s);
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);
 void zk_unpublish(void *kind, struct reference *ref);
+void zk_node_name(const struct reference *ref, struct buf *out);
 bool zk_consumer_tick(struct zk_session *s, uint64_t now_ms);
 /* The session is over and its nodes with it. */
 void zk_consumer_lost(struct zk_session *s);

@@ -91,6 +91,10 @@ static void fake_report(const void *kind, json_t *into)
     json_object_set_new(into, "state", json_string("fake"));
 }
 
+static void fake_node_name(const struct reference *ref, struct buf *out)
+{
+}
+
 static const struct registry_kind fake = {
     .scheme = "fake",
     .open = fake_open,
@@ -100,6 +104,7 @@ static const struct registry_kind fake = {
     .refresh = fake_refresh,
     .publish = fake_publish,
     .unpublish = fake_unpublish,
+    .node_name = fake_node_name,
     .tick = fake_tick,
     .report = fake_report,
 };
