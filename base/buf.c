@@ -20,10 +20,8 @@ void buf_free(struct buf *b)
     *b = (struct buf){.limit = b->limit};
 }
 
-uint8_t *buf_reserve(struct buf *b, size_t n)
+uint8_t *buf_grow(struct buf *b, size_t n)
 {
-    if (LIKELY(!b->failed && n <= b->cap - b->len && b->data != NULL))
-        return b->data + b->len;
     if (b->failed || b->len > b->limit || n > b->limit - b->len) {
         b->failed = true;
         return NULL;
@@ -86,16 +84,6 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
     va_end(ap);
     b->len += (size_t)n;
-}
-
-void buf_add_u8(struct buf *b, uint8_t v)
-{
-    uint8_t *to = buf_reserve(b, 1);
-
-    if (to == NULL)
-        return;
-    *to = v;
-    b->len++;
 }
 
 void buf_add_be16(struct buf *b, uint16_t v)

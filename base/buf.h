@@ -25,8 +25,16 @@ struct buf {
 void buf_init(struct buf *b, size_t limit) NONNULL;
 void buf_free(struct buf *b) NONNULL;
 
+/* The slow part of buf_reserve: more memory, or none. */
+uint8_t *buf_grow(struct buf *b, size_t n) NONNULL MUST_CHECK;
+
 /* Room for `n` more bytes; NULL when that would pass the limit. */
-uint8_t *buf_reserve(struct buf *b, size_t n) NONNULL MUST_CHECK;
+static inline MUST_CHECK uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+    if (LIKELY(!b->failed && n <= b->cap - b->len && b->data != NULL))
+        return b->data + b->len;
+    return buf_grow(b, n);
+}
 
 /* Makes `n` reserved and written bytes part of the buffer. */
 static inline void buf_commit(struct buf *b, size_t n)
@@ -37,7 +45,16 @@ static inline void buf_commit(struct buf *b, size_t n)
 void buf_add(struct buf *b, const void *p, size_t n) NONNULL;
 void buf_add_str(struct buf *b, struct str s) __attribute__((nonnull(1)));
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__((nonnull(1)));
-void buf_add_u8(struct buf *b, uint8_t v) NONNULL;
+static inline void buf_add_u8(struct buf *b, uint8_t v)
+{
+    uint8_t *to = buf_reserve(b, 1);
+
+    if (to == NULL)
+        return;
+    *to = v;
+    b->len++;
+}
+
 void buf_add_be16(struct buf *b, uint16_t v) NONNULL;
 void buf_add_be32(struct buf *b, uint32_t v) NONNULL;
 void buf_add_be64(struct buf *b, uint64_t v) NONNULL;

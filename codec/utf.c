@@ -48,6 +48,14 @@ static uint64_t not_plain8(uint64_t v)
     return (v | control | has_zero(v ^ EACH_BYTE('"')) | has_zero(v ^ EACH_BYTE('\\'))) & HIGH_BITS;
 }
 
+/* A bit per byte value; short texts are mostly tails. */
+static bool is_plain(uint8_t b)
+{
+    static const uint64_t plain[4] = {0xfffffffb00000000, 0xffffffffefffffff, 0, 0};
+
+    return plain[b >> 6] >> (b & 63) & 1;
+}
+
 size_t utf_plain_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;
@@ -61,7 +69,7 @@ size_t utf_plain_run(const uint8_t *p, size_t n)
             return i + first_flag(flags);
         break;
     }
-    while (i < n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
+    while (i < n && is_plain(p[i]))
         i++;
     return i;
 }
