@@ -1,6 +1,9 @@
 #include "codec/utf.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
 #define HIGH_BITS    EACH_BYTE(0x80)
@@ -56,10 +59,31 @@ static bool is_plain(uint8_t b)
     return plain[b >> 6] >> (b & 63) & 1;
 }
 
+#ifdef __SSE2__
+/* A bit per byte that is not plain; bytes from 0x80 on are negative and so below 0x20 as well. */
+static unsigned not_plain16(const uint8_t *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i low = _mm_cmplt_epi8(v, _mm_set1_epi8(0x20));
+    __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
+    __m128i back = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
+
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, _mm_or_si128(quote, back)));
+}
+#endif
+
 size_t utf_plain_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;
 
+#ifdef __SSE2__
+    for (; n - i >= 16; i += 16) {
+        unsigned flags = not_plain16(p + i);
+
+        if (flags != 0)
+            return i + (size_t)__builtin_ctz(flags);
+    }
+#endif
     for (; n - i >= 8; i += 8) {
         uint64_t flags = not_plain8(load8(p + i));
 
@@ -68,6 +92,11 @@ size_t utf_plain_run(const uint8_t *p, size_t n)
         if (FLAGS_IN_ORDER)
             return i + first_flag(flags);
         break;
+    }
+    if (FLAGS_IN_ORDER && i != 0 && i < n && n - i < 8) { /* the last eight, some of them again */
+        uint64_t flags = not_plain8(load8(p + n - 8));
+
+        return flags == 0 ? n : n - 8 + first_flag(flags);
     }
     while (i < n && is_plain(p[i]))
         i++;

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fatal.h"
 #include "codec/json_write.h"
+#include "codec/utf.h"
 
-enum { PATH_MAX_LOGGED = 512, SECONDS_TEXT = 19 };
+enum { PATH_MAX_LOGGED = 512, SECONDS_TEXT = 19, FIXED_PARTS = 640 };
 
 static int open_target(const char *target)
 {
@@ -70,7 +72,20 @@ void accesslog_tick(struct accesslog *l, uint64_t now_ms)
 
 /* ---------------------------------------------------------------- lines */
 
-static void add_u64(struct buf *b, uint64_t v)
+/* A line is written into room that was reserved for the longest it can be: nothing is checked on the way. */
+struct line {
+    uint8_t *p;
+    uint8_t *end;
+};
+
+static void put(struct line *l, const char *p, size_t n)
+{
+    memcpy(l->p, p, n);
+    l->p += n;
+}
+#define PUT(l, literal) put((l), literal, sizeof(literal) - 1)
+
+static void put_u64(struct line *l, uint64_t v)
 {
     char digits[20];
     size_t n = sizeof(digits);
@@ -79,107 +94,140 @@ static void add_u64(struct buf *b, uint64_t v)
         digits[--n] = (char)('0' + v % 10);
         v /= 10;
     } while (v != 0);
-    buf_add(b, digits + n, sizeof(digits) - n);
+    put(l, digits + n, sizeof(digits) - n);
 }
 
 /* Milliseconds with three decimals. */
-static void add_ms(struct buf *b, uint64_t us)
+static void put_ms(struct line *l, uint64_t us)
 {
-    char fraction[4] = {'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10),
-                        (char)('0' + us % 10)};
+    const char fraction[4] = {'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10),
+                              (char)('0' + us % 10)};
 
-    add_u64(b, us / 1000);
-    buf_add(b, fraction, sizeof(fraction));
+    put_u64(l, us / 1000);
+    put(l, fraction, sizeof(fraction));
 }
 
-static void add_text(struct buf *b, const char *key, size_t key_n, struct str value)
+static void put_escaped(struct line *l, struct str value)
+{
+    struct buf b = {.data = l->p, .cap = (size_t)(l->end - l->p), .limit = (size_t)(l->end - l->p)};
+
+    json_add_string(&b, value);
+    ASSERT(b.data == l->p && !b.failed);
+    l->p += b.len;
+}
+
+static void put_text(struct line *l, const char *key, size_t key_n, struct str value)
 {
     if (value.n == 0)
         return;
-    buf_add(b, key, key_n);
-    json_add_string(b, value);
+    put(l, key, key_n);
+    if (utf_plain_run((const uint8_t *)value.p, value.n) != value.n) {
+        put_escaped(l, value);
+        return;
+    }
+    *l->p++ = '"';
+    put(l, value.p, value.n);
+    *l->p++ = '"';
 }
-#define ADD_TEXT(b, key, value) add_text((b), ",\"" key "\":", sizeof(",\"" key "\":") - 1, (value))
-#define ADD(b, literal)         buf_add((b), literal, sizeof(literal) - 1)
+#define PUT_TEXT(l, key, value) put_text((l), ",\"" key "\":", sizeof(",\"" key "\":") - 1, (value))
 
 /* The text of the second is made once a second, only the milliseconds per line. */
-static void add_stamp(struct accesslog *l, uint64_t wall)
+static void put_stamp(struct accesslog *log, struct line *l, uint64_t wall)
 {
-    char ms[5] = {'.', (char)('0' + wall / 100 % 10), (char)('0' + wall / 10 % 10),
-                  (char)('0' + wall % 10), 'Z'};
+    const char ms[5] = {'.', (char)('0' + wall / 100 % 10), (char)('0' + wall / 10 % 10),
+                        (char)('0' + wall % 10), 'Z'};
 
-    if (wall / 1000 != l->second) {
+    if (wall / 1000 != log->second) {
         char text[TIME_TEXT_LEN + 1];
 
         time_text(wall, text);
-        memcpy(l->stamp, text, SECONDS_TEXT);
-        l->second = wall / 1000;
+        memcpy(log->stamp, text, SECONDS_TEXT);
+        log->second = wall / 1000;
     }
-    buf_add(&l->buf, l->stamp, SECONDS_TEXT);
-    buf_add(&l->buf, ms, sizeof(ms));
+    put(l, log->stamp, SECONDS_TEXT);
+    put(l, ms, sizeof(ms));
 }
 
-static void add_rpc(struct buf *b, const struct access *a)
+static void put_rpc(struct line *l, const struct access *a)
 {
     if (a->interface.n == 0)
         return;
-    ADD(b, ",\"rpc\":\"");
-    buf_add_str(b, a->interface); /* checked names: nothing to escape */
-    ADD(b, "/");
-    buf_add_str(b, a->rpc_method);
-    ADD(b, "\"");
-    ADD_TEXT(b, "rpc_version", a->rpc_version);
-    ADD_TEXT(b, "rpc_group", a->rpc_group);
+    PUT(l, ",\"rpc\":\"");
+    put(l, a->interface.p, a->interface.n); /* checked names: nothing to escape */
+    PUT(l, "/");
+    put(l, a->rpc_method.p, a->rpc_method.n);
+    PUT(l, "\"");
+    PUT_TEXT(l, "rpc_version", a->rpc_version);
+    PUT_TEXT(l, "rpc_group", a->rpc_group);
     if (a->provider.n == 0)
         return;
-    ADD_TEXT(b, "provider", a->provider);
-    ADD(b, ",\"provider_ms\":");
-    add_ms(b, a->provider_us);
-    ADD(b, ",\"tries\":");
-    add_u64(b, a->tries);
+    PUT_TEXT(l, "provider", a->provider);
+    PUT(l, ",\"provider_ms\":");
+    put_ms(l, a->provider_us);
+    PUT(l, ",\"tries\":");
+    put_u64(l, a->tries);
 }
 
-static void write_json(struct accesslog *l, const struct access *a, bool sampled)
+/* Names, quotes and numbers of a line, and six bytes for each byte of a text. */
+static size_t longest_line(const struct access *a)
 {
-    struct buf *b = &l->buf;
+    size_t n = a->client_ip.n + a->method.n + PATH_MAX_LOGGED + a->route.n + a->request_id.n +
+               a->trace_id.n + a->interface.n + a->rpc_method.n + a->rpc_version.n +
+               a->rpc_group.n + a->provider.n + a->code.n + a->exception.n + a->reason.n;
 
-    ADD(b, "{\"ts\":\"");
-    add_stamp(l, a->wall_ms);
-    ADD(b, "\"");
-    ADD_TEXT(b, "client_ip", a->client_ip);
-    ADD_TEXT(b, "method", a->method);
-    ADD_TEXT(b, "path", str_sub(a->path, 0, PATH_MAX_LOGGED));
-    ADD_TEXT(b, "route", a->route);
-    ADD(b, ",\"status\":");
-    add_u64(b, a->status);
-    ADD(b, ",\"duration_ms\":");
-    add_ms(b, a->duration_us);
-    ADD(b, ",\"bytes_in\":");
-    add_u64(b, a->bytes_in);
-    ADD(b, ",\"bytes_out\":");
-    add_u64(b, a->bytes_out);
-    ADD_TEXT(b, "request_id", a->request_id);
-    ADD_TEXT(b, "trace_id", a->trace_id);
-    add_rpc(b, a);
-    ADD_TEXT(b, "code", a->code);
-    ADD_TEXT(b, "exception", a->exception);
-    ADD_TEXT(b, "reason", a->reason);
+    return FIXED_PARTS + 6 * n;
+}
+
+static void write_json(struct accesslog *log, const struct access *a, bool sampled)
+{
+    size_t room = longest_line(a);
+    uint8_t *begin = buf_reserve(&log->buf, room);
+    struct line line = {begin, begin + room};
+    struct line *l = &line;
+
+    if (begin == NULL)
+        return;
+    PUT(l, "{\"ts\":\"");
+    put_stamp(log, l, a->wall_ms);
+    PUT(l, "\"");
+    PUT_TEXT(l, "client_ip", a->client_ip);
+    PUT_TEXT(l, "method", a->method);
+    PUT_TEXT(l, "path", str_sub(a->path, 0, PATH_MAX_LOGGED));
+    PUT_TEXT(l, "route", a->route);
+    PUT(l, ",\"status\":");
+    put_u64(l, a->status);
+    PUT(l, ",\"duration_ms\":");
+    put_ms(l, a->duration_us);
+    PUT(l, ",\"bytes_in\":");
+    put_u64(l, a->bytes_in);
+    PUT(l, ",\"bytes_out\":");
+    put_u64(l, a->bytes_out);
+    PUT_TEXT(l, "request_id", a->request_id);
+    PUT_TEXT(l, "trace_id", a->trace_id);
+    put_rpc(l, a);
+    PUT_TEXT(l, "code", a->code);
+    PUT_TEXT(l, "exception", a->exception);
+    PUT_TEXT(l, "reason", a->reason);
     if (sampled)
-        buf_printf(b, ",\"sample\":%g", l->opts.sample);
-    ADD(b, "}\n");
+        l->p += snprintf((char *)l->p, 32, ",\"sample\":%g", log->opts.sample);
+    PUT(l, "}\n");
+    buf_commit(&log->buf, (size_t)(l->p - begin));
 }
 
 /* Inside quotes of the combined form: what could end the quote or the line becomes '?'. */
 static void add_quoted(struct buf *b, struct str s)
 {
-    ADD(b, "\"");
+    buf_add_u8(b, '"');
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
 
         buf_add_u8(b, c < 0x20 || c == '"' || c == '\\' || c == 0x7f ? (uint8_t)'?' : c);
     }
-    ADD(b, "\"");
+    buf_add_u8(b, '"');
 }
+
+#define MS_FMT     "%llu.%03u"
+#define MS_ARG(us) (unsigned long long)(us) / 1000, (unsigned)((us) % 1000)
 
 static void write_combined(struct accesslog *l, const struct access *a)
 {
@@ -198,16 +246,13 @@ static void write_combined(struct accesslog *l, const struct access *a)
     add_quoted(b, str_from(line));
     buf_printf(b, " %u %llu \"-\" ", (unsigned)a->status, (unsigned long long)a->bytes_out);
     add_quoted(b, a->user_agent.n != 0 ? a->user_agent : STR("-"));
-    ADD(b, " rt=");
-    add_ms(b, a->duration_us);
-    if (a->provider.n != 0) {
-        buf_printf(b, " up=" STR_FMT " ut=", STR_ARG(a->provider));
-        add_ms(b, a->provider_us);
-    }
+    buf_printf(b, " rt=" MS_FMT, MS_ARG(a->duration_us));
+    if (a->provider.n != 0)
+        buf_printf(b, " up=" STR_FMT " ut=" MS_FMT, STR_ARG(a->provider), MS_ARG(a->provider_us));
     buf_printf(b, " id=" STR_FMT, STR_ARG(a->request_id));
     if (a->code.n != 0)
         buf_printf(b, " code=" STR_FMT, STR_ARG(a->code));
-    ADD(b, "\n");
+    buf_add_u8(b, '\n');
 }
 
 static uint64_t next_random(struct accesslog *l)

@@ -1,24 +1,29 @@
 #include "registry/refkey.h"
 
+#include "base/compiler.h"
 #include "registry/url.h"
 
-static bool starts_name(char c)
+/* A bit per ASCII character: A-Z a-z _ $; and 0-9. */
+static const uint64_t letters[4] = {UINT64_C(1) << '$', 0x07fffffe87fffffe, 0, 0};
+static const uint64_t digits[4] = {UINT64_C(0x3ff) << '0', 0, 0, 0};
+
+static bool is_in(const uint64_t *set, uint8_t c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '$';
+    return set[c >> 6] >> (c & 63) & 1;
 }
 
-/* Java names joined by dots: [A-Za-z_$][A-Za-z0-9_$]*(\.…)* */
+/* Java names joined by dots: [A-Za-z_$][A-Za-z0-9_$]*(\.…)*.  Runs for every request of the direct form. */
 static bool interface_ok(struct str s)
 {
     bool at_start = true;
 
     for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
+        uint8_t c = (uint8_t)s.p[i];
 
-        if (c == '.' && !at_start)
-            at_start = true;
-        else if (starts_name(c) || (c >= '0' && c <= '9' && !at_start))
+        if (LIKELY(is_in(letters, c)) || (!at_start && is_in(digits, c)))
             at_start = false;
+        else if (c == '.' && !at_start)
+            at_start = true;
         else
             return false;
     }
