@@ -20,7 +20,6 @@ void answer_begin(struct answer *a, struct str request_id)
     a->attachment_bytes = 0;
     answer_header(a, STR("Content-Type"), STR("application/json"));
     answer_header(a, STR("X-Request-Id"), request_id);
-    answer_header(a, STR("Server"), STR("dubbogate"));
     answer_header(a, STR("Cache-Control"), STR("no-store"));
 }
 

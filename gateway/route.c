@@ -500,7 +500,7 @@ enum route_result route_match(const struct route_table *t, const struct request 
                               struct route_match *m, struct problem *p)
 {
     struct path path;
-    struct walk w = {.path = &path, .host = host_name(request_header(r, STR("Host")))};
+    struct walk w = {.path = &path};
     const struct node *leaf = NULL;
     const struct entry *e = NULL;
     unsigned methods = 0;
@@ -510,6 +510,7 @@ enum route_result route_match(const struct route_table *t, const struct request 
     m->head = str_is(r->method, "HEAD");
     if (!split(r->path, a, &path))
         return refuse_path(p);
+    w.host = host_name(request_header(r, STR("Host")));
     leaf = descend(&w, &t->root, 0);
     if (leaf == NULL)
         return not_found(t, r->path, w.host, &path, p);

@@ -45,11 +45,11 @@ static const struct route *route_named(const struct settings *s, const char *nam
 #define ID "01JHKZ6V3W8Q5T2M9C4R7YB0XD"
 #define HEAD                                            \
     "Content-Type: application/json\nX-Request-Id: " ID \
-    "\nServer: dubbogate\nCache-Control: no-store\n"
-#define BARE "X-Request-Id: " ID "\nServer: dubbogate\nCache-Control: no-store\n"
+    "\nCache-Control: no-store\n"
+#define BARE "X-Request-Id: " ID "\nCache-Control: no-store\n"
 #define PROBLEM                                                 \
     "Content-Type: application/problem+json\nX-Request-Id: " ID \
-    "\nServer: dubbogate\nCache-Control: no-store\n"
+    "\nCache-Control: no-store\n"
 #define WITH_ID "\"requestId\":\"" ID "\""
 
 static void print(const struct answer *a, const struct buf *body, struct buf *out)
@@ -83,7 +83,7 @@ static const struct {
      "\"detail\":\"the result is null\"," WITH_ID ",\"retryable\":false}"},
     {"created", "1",
      "201\nContent-Type: application/json\nX-Request-Id: " ID
-     "\nServer: dubbogate\nCache-Control: max-age=5\nX-A: b\nDeprecation: true\n\n1"},
+     "\nCache-Control: max-age=5\nX-A: b\nDeprecation: true\n\n1"},
     {"standard", "[1,2]", "200\n" HEAD "\n{\"code\":\"OK\",\"message\":\"\",\"data\":[1,2]}"},
     {"standard", NULL, "200\n" HEAD "\n{\"code\":\"OK\",\"message\":\"\",\"data\":null}"},
     {"unwrap", "{\"data\":{\"x\":0,\"list\":[1, 2]},\"y\":1}", "200\n" HEAD "\n[1, 2]"},
