@@ -76,4 +76,6 @@ void keys_schema(struct buf *out) NONNULL;
 void keys_man(struct buf *out) NONNULL;
 
 bool keys_parse_ms(struct str text, uint64_t *ms) __attribute__((nonnull(2)));
+bool keys_parse_size(struct str text, uint64_t *bytes) __attribute__((nonnull(2)));
+bool keys_is_name(struct str s);
 bool keys_parse_source(struct str text, struct source *out) __attribute__((nonnull(2)));

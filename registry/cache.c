@@ -307,9 +307,10 @@ void cache_want(struct registry *r, const struct refkey *k, const char *source, 
         take_over_saved(r, k, s, worker);
     else
         no = look_up(r, k, s, worker);
-    if (no != REFUSAL_NONE)
-        registry_send(r, worker,
-                      &(struct outgoing){REGISTRY_MAIL_REFUSED, .key = key, .refusal = no});
+    if (no == REFUSAL_NONE)
+        return;
+    refused_note(r, key, no);
+    registry_send(r, worker, &(struct outgoing){REGISTRY_MAIL_REFUSED, .key = key, .refusal = no});
 }
 
 /* ---------------------------------------------------------------- configured services */
@@ -374,4 +375,5 @@ void cache_free(struct registry *r)
         reference_free(r->by_key, false);
     while (r->negatives != NULL)
         drop_negative(r, r->negatives); /* NOLINT(clang-analyzer-unix.Malloc): left the table */
+    refused_free(r);
 }

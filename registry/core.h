@@ -30,6 +30,7 @@ enum {
     IDLE_TICK_MS = 200, /* else */
     LOOKUPS_MAX = 64,   /* names of the direct form being read, whole process */
     LOOKUPS_PER_SECOND = 1000,
+    REFUSED_KEPT = 64,  /* names that got no list, for the report */
     NEGATIVE_MS = 2000, /* life of "there is no such interface" */
     EVICT_PATIENCE_MS = 2000,
     SAVE_AFTER_MS = 500, /* after a change; a slow disk is asked less often */
@@ -42,6 +43,13 @@ struct negative {
     UT_hash_handle hh;
     uint64_t until_ms;
     char key[];
+};
+
+/* A name that got no list. */
+struct refused {
+    char *key; /* NULL = free */
+    uint64_t wall_ms;
+    enum registry_refusal why;
 };
 
 struct snapshot_entry {
@@ -90,6 +98,8 @@ struct registry {
     struct list timed; /* reference.timed */
     struct list room;  /* reference.room, first come first served */
     uint64_t second_ms;
+    struct refused refused[REFUSED_KEPT]; /* a ring */
+    size_t n_refused;
     struct negative *negatives; /* in order of entry, which is the order of expiry */
     size_t n_negatives;
 
@@ -131,6 +141,17 @@ void cache_configure(struct registry *r, const struct wanted_service *services, 
 void cache_evict_answer(struct registry *r, struct reference *ref, unsigned worker,
                         bool idle) NONNULL;
 void cache_remember_unknown(struct registry *r, const char *key) NONNULL;
+
+struct registry_mail *registry_mail_new(enum registry_mail_kind kind) MUST_CHECK;
+
+/* post.c */
+void registry_post_stop(struct registry *r) NONNULL;
+
+/* refused.c */
+void refused_note(struct registry *r, const char *key, enum registry_refusal why) NONNULL;
+const char *refused_reason(enum registry_refusal why);
+void refused_free(struct registry *r) NONNULL;
+
 /* A look-up has found providers: true when it is a subscription now.  False: it waits for a place, or it was
  * refused and is gone. */
 bool cache_admit(struct registry *r, struct reference *ref) NONNULL MUST_CHECK;

@@ -70,6 +70,8 @@ struct registry_kind {
     bool (*tick)(void *kind, uint64_t now_ms);
     /* Adds members to the registry's entry of the report: state, server, … */
     void (*report)(const void *kind, json_t *into);
+    /* Can this address be used at all?  Asks nobody. */
+    bool (*check)(const char *address, struct err *e);
 };
 
 extern const struct registry_kind registry_kind_static;

@@ -137,11 +137,25 @@ static void zk_report(const void *kind, json_t *into)
     }
     json_object_set_new(into, "state",
                         json_string(z->source->connected ? "connected" : state_name(first)));
-    json_object_set_new(into, "server", json_string(first->server));
+    json_object_set_new(
+        into, "server",
+        json_string(first->server[0] != '\0' ? first->server : z->source->conf.address));
     json_object_set_new(into, "session",
                         json_incref(json_object_get(json_array_get(list, 0), "session")));
     json_object_set_new(into, "new_tree", json_boolean(z->new_tree));
     json_object_set_new(into, "sessions", list);
+}
+
+static bool zk_check(const char *address, struct err *e)
+{
+    struct arena a;
+    struct str hosts = STR_NONE;
+    bool ok = false;
+
+    arena_init(&a);
+    ok = zk_hosts_of(address, &a, &hosts, e);
+    arena_free(&a);
+    return ok;
 }
 
 const struct registry_kind registry_kind_zookeeper = {
@@ -156,4 +170,5 @@ const struct registry_kind registry_kind_zookeeper = {
     .node_name = zk_node_name,
     .tick = zk_tick,
     .report = zk_report,
+    .check = zk_check,
 };

@@ -22,6 +22,17 @@ bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct
         err_set(e, "a user in the address is not supported");
         return false;
     }
+    if (u.path.n != 0) {
+        err_set(e, "a path in the address is not supported: the tree of the registry is \"root\"");
+        return false;
+    }
+    for (size_t i = 0; i < u.n_params; i++) {
+        if (!str_is(u.params[i].key, "backup")) {
+            err_set(e, "the address takes no parameter \"" STR_FMT "\", only \"backup\"",
+                    STR_ARG(u.params[i].key));
+            return false;
+        }
+    }
     backup = url_param(&u, STR("backup"));
     *hosts = arena_printf(a, STR_FMT "%s" STR_FMT, STR_ARG(u.authority), backup.n != 0 ? "," : "",
                           STR_ARG(backup));

@@ -296,8 +296,21 @@ void zk_watcher(zhandle_t *h, int type, int state, const char *path, void *ctx)
 
 /* ---------------------------------------------------------------- time */
 
+/* A start that meets no registry is told as soon as a connection should stand. */
+static void tell_silence(struct zk_session *s, uint64_t now)
+{
+    if (s->ever_connected || s->told_silence ||
+        now - s->disconnected_ms < s->zk->source->conf.connect_timeout_ms)
+        return;
+    s->told_silence = true;
+    log_warn("registry",
+             "registry %s: no answer from %s; saved lists serve, new names cannot be looked up",
+             name_of(s), s->zk->source->conf.address);
+}
+
 static void tell_outage(struct zk_session *s, uint64_t now)
 {
+    tell_silence(s, now);
     if (s->connected || now - s->told_ms < TELL_MS)
         return;
     s->told_ms = now;

@@ -293,6 +293,8 @@ static void answer_waiting(struct reference *ref, const struct outgoing *o)
 
 void reference_refuse(struct reference *ref, enum registry_refusal why)
 {
+    if (!ref->watched) /* a look-up: nothing of it stays */
+        refused_note(ref->home, ref->key_text, why);
     answer_waiting(ref,
                    &(struct outgoing){REGISTRY_MAIL_REFUSED, .key = ref->key_text, .refusal = why});
 }

@@ -50,6 +50,9 @@ struct registry_opts {
     struct mailbox *control;    /* gets REGISTRY_MAIL_STATUS; may be NULL */
 };
 
+/* Can registry_start take this address?  False with a sentence; asks nobody. */
+bool registry_check_address(const char *address, struct err *e) NONNULL MUST_CHECK;
+
 /* A reference that the configuration names: pinned, watched even when empty. */
 struct wanted_service {
     struct refkey key;

@@ -165,6 +165,25 @@ static void add_number(struct buf *out, const char *name, json_int_t n)
     buf_printf(out, "\"%s\":%lld,", name, (long long)n);
 }
 
+static json_t *refused_json(const struct registry *r)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < REFUSED_KEPT; i++) {
+        const struct refused *e = &r->refused[i];
+        json_t *o = NULL;
+
+        if (e->key == NULL)
+            continue;
+        o = json_object();
+        json_object_set_new(o, "key", json_string(e->key));
+        json_object_set_new(o, "time", time_json(e->wall_ms));
+        json_object_set_new(o, "reason", json_string(refused_reason(e->why)));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 void registry_print_references(const struct registry *r, struct buf *out)
 {
     json_int_t subscriptions = (json_int_t)(r->n_references - r->n_lookups);
@@ -185,7 +204,9 @@ void registry_print_references(const struct registry *r, struct buf *out)
     add_number(out, "evicted_total", number(&r->numbers.evictions));
     add_number(out, "lookups", (json_int_t)r->n_lookups);
     add_number(out, "unknown_names", (json_int_t)r->n_negatives);
-    buf_printf(out, "\"references\":[");
+    buf_printf(out, "\"refused\":");
+    print(refused_json(r), out);
+    buf_printf(out, ",\"references\":[");
     for (const struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
         if (!ref->watched)
             continue;

@@ -57,6 +57,7 @@ struct zk_session {
     uint64_t started_ms;      /* of the session */
     uint64_t disconnected_ms; /* since when there is no connection */
     uint64_t told_ms;         /* when that was logged last */
+    bool told_silence;        /* that it never answered */
     uint64_t retry_at_ms;
     unsigned failures; /* handles in a row that gave no answer */
     unsigned connects; /* since connects_since_ms, without an answer between */
