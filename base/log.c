@@ -183,7 +183,7 @@ void log_write(struct log_site *site, enum log_level level, const char *module, 
     make_printable(text);
 
     pthread_mutex_lock(&state.lock);
-    if (site_may_write(site, &held_back)) {
+    if (site == NULL || site_may_write(site, &held_back)) {
         if (held_back != 0)
             snprintf(more, sizeof(more), " (%u like it left out)", held_back);
         n = format_line(line, sizeof(line), level, module, text, more);

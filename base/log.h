@@ -44,6 +44,7 @@ uint64_t log_dropped(void);
 /* Appends the newest `n` lines at or above `level`, oldest first. */
 void log_ring(enum log_level level, size_t n, struct buf *out) NONNULL;
 
+/* `site` NULL: never held back. */
 void log_write(struct log_site *site, enum log_level level, const char *module, const char *fmt,
                ...) PRINTF_LIKE(4, 5);
 
@@ -52,6 +53,12 @@ void log_write(struct log_site *site, enum log_level level, const char *module, 
         static struct log_site log_site_;                          \
         if ((level) >= log_get_level())                            \
             log_write(&log_site_, (level), (module), __VA_ARGS__); \
+    } while (0)
+/* For what an operator did: each time it is written. */
+#define log_always(level, module, ...)                       \
+    do {                                                     \
+        if ((level) >= log_get_level())                      \
+            log_write(NULL, (level), (module), __VA_ARGS__); \
     } while (0)
 #define log_debug(module, ...)  log_at(LOG_DEBUG, module, __VA_ARGS__)
 #define log_info(module, ...)   log_at(LOG_INFO, module, __VA_ARGS__)

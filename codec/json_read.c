@@ -157,6 +157,8 @@ static enum json_kind take_number(struct json_reader *j, struct json_token *t)
                           *p == 'e' || *p == 'E'))
         p++;
     s = (struct str){from, (size_t)(p - from)};
+    if (s.n == 0)
+        return fail(j, "no value starts with this");
     if (!number_is_json(s))
         return fail(j, "this is no number");
     j->p = p;

@@ -93,6 +93,25 @@ static void add_worker_numbers(json_t *reference, const json_t *workers, bool wi
         json_object_set(reference, "endpoints", json_object_get(mine, "providers"));
 }
 
+/* Nothing stands for this key; what became of the last call of it, if that is remembered. */
+static void answer_unknown(struct admin_request *q, const json_t *registry)
+{
+    json_t *o = json_pack("{s:s}", "error", "no such reference");
+    size_t i = 0;
+    json_t *r = NULL;
+    char *text = NULL;
+
+    json_array_foreach(json_object_get(registry, "refused"), i, r)
+    {
+        if (key_is(r, q->rest))
+            json_object_set(o, "refused", r);
+    }
+    text = json_dumps(o, JSON_COMPACT);
+    admin_answer_json(q, MHD_HTTP_NOT_FOUND, str_from(text != NULL ? text : "{}"));
+    free(text);
+    json_decref(o);
+}
+
 static void on_references(struct control *c, void **parts, unsigned n, void *ctx)
 {
     struct pending *p = ctx;
@@ -111,7 +130,7 @@ static void on_references(struct control *c, void **parts, unsigned n, void *ctx
             one = r;
     }
     if (q != NULL && q->rest.n != 0 && one == NULL)
-        admin_answer_json(q, MHD_HTTP_NOT_FOUND, STR("{\"error\":\"no such reference\"}"));
+        answer_unknown(q, p->registry);
     else if (q != NULL)
         answer_object(q, one != NULL ? one : p->registry);
     json_decref(workers);

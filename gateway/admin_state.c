@@ -121,12 +121,18 @@ void admin_run_log(struct admin_request *q)
 void admin_run_reload(struct admin_request *q)
 {
     struct control *c = q->admin->control;
+    const char *keys[32];
     struct buf b;
 
     buf_init(&b, ANSWER_MAX);
     if (control_reload(c)) {
-        buf_printf(&b, "{\"hash\":\"%s\",\"restart_pending\":%s}\n", c->settings->hash,
-                   c->restart_pending ? "true" : "false");
+        size_t n = settings_restart_keys(c->at_start, c->settings, keys, ARRAY_LEN(keys));
+
+        buf_printf(&b, "{\"hash\":\"%s\",\"restart_pending\":%s,\"restart_keys\":[",
+                   c->settings->hash, c->restart_pending ? "true" : "false");
+        for (size_t i = 0; i < n; i++)
+            buf_printf(&b, "%s\"%s\"", i != 0 ? "," : "", keys[i]);
+        buf_add_str(&b, STR("]}\n"));
         answer_buf(q, MHD_HTTP_OK, &b);
         return;
     }

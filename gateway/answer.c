@@ -6,6 +6,7 @@
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 #include "codec/utf.h"
+#include "gateway/scrub.h"
 
 enum {
     ATTACHMENT_MAX = 8192,
@@ -320,71 +321,9 @@ static void add_exception(struct buf *b, const struct problem *p, unsigned level
 
 /* ---------------------------------------------------------------- texts of providers */
 
-static bool is_word(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-/* Digits from s.p[i] on, at most `max`, not over `limit`; their number, 0 = none. */
-static size_t digits(struct str s, size_t i, size_t max, unsigned limit)
-{
-    size_t n = 0;
-    unsigned v = 0;
-
-    while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9' && n <= max) {
-        v = v * 10 + (unsigned)(s.p[i + n] - '0');
-        n++;
-    }
-    return n > max || v > limit ? 0 : n;
-}
-
-/* Bytes of an IPv4 address, with its port, at s.p[i]; 0 = none. */
-static size_t address_at(struct str s, size_t i)
-{
-    size_t at = i;
-    size_t port = 0;
-
-    if (i != 0 && (is_word(s.p[i - 1]) || s.p[i - 1] == '.'))
-        return 0;
-    for (unsigned part = 0; part < 4; part++) {
-        size_t n = digits(s, at, 3, 255);
-
-        if (n == 0 || (part < 3 && (at + n >= s.n || s.p[at + n] != '.')))
-            return 0;
-        at += n + (part < 3 ? 1U : 0U);
-    }
-    if (at < s.n && s.p[at] == ':')
-        port = digits(s, at + 1, 5, 65535);
-    at += port != 0 ? port + 1 : 0;
-    if (at < s.n && (is_word(s.p[at]) || (s.p[at] == '.' && at + 1 < s.n && is_word(s.p[at + 1]))))
-        return 0; /* a longer number: a version, an object identifier */
-    return at - i;
-}
-
-/* A provider that calls others puts their addresses into its texts (Dubbo's RpcException: "Tried 3 times of
- * the providers [10.0.0.5:20880] from the registry …"); they are nobody's business out here. */
-static struct str without_addresses(struct str text, struct arena *arena)
-{
-    static const char instead[] = "[address]";
-    struct buf out = {.data = arena_alloc(arena, text.n * 2 + 1),
-                      .cap = text.n * 2 + 1,
-                      .limit = text.n * 2 + 1}; /* seven bytes at least become nine */
-
-    for (size_t i = 0; i < text.n;) {
-        size_t n = address_at(text, i);
-
-        if (n != 0)
-            buf_add(&out, instead, sizeof(instead) - 1);
-        else
-            buf_add_u8(&out, (uint8_t)text.p[i]);
-        i += n != 0 ? n : 1;
-    }
-    return utf_cut(buf_str(&out), LINE_MAX_BYTES);
-}
-
 static struct str provider_text(const char *text, struct arena *arena)
 {
-    return without_addresses(one_line(str_from(text), arena), arena);
+    return utf_cut(without_addresses(one_line(str_from(text), arena), arena), LINE_MAX_BYTES);
 }
 
 static struct str detail_of(const struct problem *p, unsigned level, struct arena *arena)

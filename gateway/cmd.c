@@ -16,7 +16,7 @@ static const struct cmd cmds[] = {
     },
     {
         .name = "ls",
-        .usage = "[-l] [-r zookeeper://H:P] [PATTERN]",
+        .usage = "-r zookeeper://H:P [-l] [PATTERN]",
         .help = "services in the registry; reads only",
         .run = cmd_ls,
     },

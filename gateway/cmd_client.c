@@ -125,7 +125,7 @@ static json_t *ask_json(const struct client_opts *o, const char *path, int *rc)
     if (ask(o, "GET", path, &in, &body, &e) == 0) {
         fprintf(stderr, "dubbogate: %s\n", e.text);
         *rc = EXIT_NO_DAEMON;
-    } else if (o->json) {
+    } else if (o->json && o->word == NULL) {
         printf(STR_FMT "\n", STR_ARG(str_trim(body)));
     } else {
         answer = json_loadb(body.p, body.n, JSON_DECODE_ANY, NULL);
@@ -162,6 +162,27 @@ static bool wanted(const struct client_opts *o, const char *key)
     return str_glob(str_from(pattern), str_from(key));
 }
 
+/* With --json and a pattern: those of the list that are wanted, as the gateway gave them. */
+static void print_wanted(const struct client_opts *o, json_t *all, const char *list,
+                         const char *key)
+{
+    json_t *from = json_object_get(all, list);
+    json_t *to = json_array();
+    char *text = NULL;
+    size_t i = 0;
+    json_t *item = NULL;
+
+    json_array_foreach(from, i, item)
+    {
+        if (wanted(o, text_of(item, key)))
+            json_array_append(to, item);
+    }
+    json_object_set_new(all, list, to);
+    text = json_dumps(all, JSON_COMPACT);
+    printf("%s\n", text != NULL ? text : "{}");
+    free(text);
+}
+
 /* ---------------------------------------------------------------- status, reload */
 
 static void print_list(const json_t *list, const char *title)
@@ -191,6 +212,18 @@ int cmd_status(int argc, char **argv)
     return rc;
 }
 
+static void print_reloaded(const json_t *answer)
+{
+    size_t i = 0;
+    json_t *key = NULL;
+
+    printf("configuration %s in use\n", text_of(answer, "hash"));
+    json_array_foreach(json_object_get(answer, "restart_keys"), i, key)
+    {
+        printf("  \"%s\" changed; takes effect after a restart\n", json_string_value(key));
+    }
+}
+
 int cmd_reload(int argc, char **argv)
 {
     struct client_opts o;
@@ -212,7 +245,7 @@ int cmd_reload(int argc, char **argv)
 
         rc = status == 200 ? EXIT_GOOD : EXIT_LOCAL;
         if (rc == EXIT_GOOD)
-            printf("configuration %s in use\n", text_of(answer, "hash"));
+            print_reloaded(answer);
         else
             fprintf(stderr, "%s", text_of(answer, "errors"));
         json_decref(answer);
@@ -244,6 +277,11 @@ int cmd_refs(int argc, char **argv)
 
     if (all == NULL)
         return rc;
+    if (o.json) {
+        print_wanted(&o, all, "references", "key");
+        json_decref(all);
+        return EXIT_GOOD;
+    }
     printf("%-50s %-9s %-9s %9s %9s %8s\n", "REFERENCE", "STATE", "SOURCE", "PROVIDERS", "CALLS",
            "ERRORS");
     json_array_foreach(json_object_get(all, "references"), i, r)
@@ -284,6 +322,11 @@ int cmd_providers(int argc, char **argv)
 
     if (all == NULL)
         return rc;
+    if (o.json) {
+        print_wanted(&o, all, "providers", "service");
+        json_decref(all);
+        return EXIT_GOOD;
+    }
     print_provider_head();
     json_array_foreach(json_object_get(all, "providers"), i, p)
     {
@@ -301,6 +344,23 @@ int cmd_providers(int argc, char **argv)
 
 /* ---------------------------------------------------------------- why */
 
+static bool none_is_reachable(const json_t *r)
+{
+    const json_t *endpoints = json_object_get(r, "endpoints");
+    size_t i = 0;
+    json_t *p = NULL;
+
+    json_array_foreach(endpoints, i, p)
+    {
+        const char *state = text_of(p, "state");
+
+        if (strcmp(state, "up") == 0 || strcmp(state, "idle") == 0 ||
+            strcmp(state, "connecting") == 0)
+            return false;
+    }
+    return json_array_size(endpoints) != 0;
+}
+
 /* One sentence on what the reference's state means for its calls. */
 static const char *verdict(const json_t *r)
 {
@@ -315,6 +375,8 @@ static const char *verdict(const json_t *r)
         return "no list of providers has been read yet: calls get 503 STARTING";
     if (usable == 0)
         return "providers are listed, but none can be called: see their states below";
+    if (none_is_reachable(r))
+        return "no provider can be reached now: calls get 503 PROVIDER_UNREACHABLE, or wait for a new connection";
     if (strcmp(state, "snapshot") == 0)
         return "calls go to the providers of the saved list; the registry has not answered yet";
     return "calls go to the providers below; look at their states and errors";
@@ -326,8 +388,11 @@ static void print_why(const json_t *r)
     json_t *p = NULL;
     const json_t *endpoints = json_object_get(r, "endpoints");
 
-    printf("%s: %s (list from the %s)\n", text_of(r, "key"), text_of(r, "state"),
-           text_of(r, "source"));
+    if (strcmp(text_of(r, "source"), "none") == 0)
+        printf("%s: %s (no list yet)\n", text_of(r, "key"), text_of(r, "state"));
+    else
+        printf("%s: %s (list from the %s, of %s)\n", text_of(r, "key"), text_of(r, "state"),
+               text_of(r, "source"), text_of(r, "last_change"));
     printf("  %s\n", verdict(r));
     printf("  calls %lld, errors %lld, in flight %lld\n", int_of(r, "calls"), int_of(r, "errors"),
            int_of(r, "in_flight"));
@@ -357,6 +422,22 @@ static void print_registries(const struct client_opts *o)
     json_decref(list);
 }
 
+static void print_no_reference(const struct client_opts *o, const json_t *refused)
+{
+    if (refused != NULL) {
+        printf("%s: refused at %s: %s.\n", o->word, text_of(refused, "time"),
+               text_of(refused, "reason"));
+        print_registries(o);
+        printf("  \"dubbogate ls -r zookeeper://… %s\" shows what the registry has.\n", o->word);
+        return;
+    }
+    printf(
+        "%s: no such reference in the running gateway.\n"
+        "  It is neither under services: in the configuration nor was it called in the last minutes;\n"
+        "  \"dubbogate refs\" lists what there is, \"dubbogate ls -r zookeeper://…\" what the registry has.\n",
+        o->word);
+}
+
 int cmd_why(int argc, char **argv)
 {
     struct client_opts o;
@@ -374,12 +455,17 @@ int cmd_why(int argc, char **argv)
     r = ask_json(&o, path, &rc);
     if (r == NULL)
         return rc;
+    if (o.json) {
+        char *text = json_dumps(r, JSON_COMPACT);
+
+        printf("%s\n", text != NULL ? text : "{}");
+        rc = json_object_get(r, "error") != NULL ? EXIT_LOCAL : EXIT_GOOD;
+        free(text);
+        json_decref(r);
+        return rc;
+    }
     if (json_object_get(r, "error") != NULL) {
-        printf(
-            "%s: no such reference in the running gateway.\n"
-            "  It is neither under services: in the configuration nor was it called in the last minutes;\n"
-            "  \"dubbogate refs\" lists what there is, \"dubbogate ls -r zookeeper://…\" what the registry has.\n",
-            o.word);
+        print_no_reference(&o, json_object_get(r, "refused"));
         json_decref(r);
         return EXIT_LOCAL;
     }

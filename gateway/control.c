@@ -1,5 +1,7 @@
 #include "gateway/control.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +187,7 @@ static void warn_of_restart_keys(struct control *c, const struct settings *new_s
 
     c->restart_pending = n != 0;
     for (size_t i = 0; i < n; i++)
-        log_warn("control", "\"%s\" changed; takes effect after a restart", keys[i]);
+        log_always(LOG_WARN, "control", "\"%s\" changed; takes effect after a restart", keys[i]);
 }
 
 bool control_reload(struct control *c)
@@ -198,8 +200,8 @@ bool control_reload(struct control *c)
     s = settings_load(c->config_file, &errs);
     if (s == NULL) {
         config_errors_print(&errs, &c->reload_errors);
-        log_error("control", "reload failed, the old configuration stays: " STR_FMT,
-                  STR_ARG(str_sub(buf_str(&c->reload_errors), 0, 1500)));
+        log_always(LOG_ERROR, "control", "reload failed, the old configuration stays: " STR_FMT,
+                   STR_ARG(str_sub(buf_str(&c->reload_errors), 0, 1500)));
         c->reloads_failed++;
         notify_send("READY=1\nSTATUS=reload failed, old configuration in use");
         return false;
@@ -213,7 +215,7 @@ bool control_reload(struct control *c)
     configure_registry(c);
     c->reloads_ok++;
     c->last_reload_wall_ms = wall_ms();
-    log_notice("control", "configuration %s in use", s->hash);
+    log_always(LOG_NOTICE, "control", "configuration %s in use", s->hash);
     notify_send("READY=1\nSTATUS=serving");
     return true;
 }
@@ -382,21 +384,48 @@ static bool check_free(const struct settings *s, struct err *e)
 }
 
 /* Descriptors for worker number `i`: an own socket on a shared port, or a copy of the unix socket's. */
-static bool open_listeners(const struct settings *s, int *fds, struct err *e)
+static bool open_listeners(const struct settings *s, const int *first, int *fds, struct err *e)
 {
     for (size_t i = 0; i < s->n_listen; i++) {
         const struct listen_opts o = {
             .backlog = (int)s->listen[i].backlog, .mode = s->listen[i].mode, .shared = true};
 
-        fds[i] = listen_open(s->listen[i].address, &o, e);
+        if (first != NULL && listen_is_unix(s->listen[i].address)) {
+            fds[i] = fcntl(first[i], F_DUPFD_CLOEXEC, 0);
+            if (fds[i] < 0)
+                err_set(e, "no descriptor for one more worker: %s", strerror(errno));
+        } else {
+            fds[i] = listen_open(s->listen[i].address, &o, e);
+        }
         if (fds[i] < 0)
             return false;
     }
     return true;
 }
 
+/* A reload may change the addresses, but not the sockets. */
+static void note_listening(struct control *c)
+{
+    const struct settings *s = c->settings;
+
+    c->listening = xcalloc(s->n_listen + 1, sizeof(*c->listening));
+    for (size_t i = 0; i < s->n_listen; i++)
+        c->listening[i] = strndup(s->listen[i].address.p, s->listen[i].address.n);
+}
+
+static void forget_listening(struct control *c)
+{
+    for (char **at = c->listening; at != NULL && *at != NULL; at++) {
+        listen_remove(str_from(*at));
+        free(*at);
+    }
+    free((void *)c->listening);
+    c->listening = NULL;
+}
+
 static bool start_workers(struct control *c, struct err *e)
 {
+    int first[TURN_LISTENERS_MAX];
     int fds[TURN_LISTENERS_MAX];
     const struct settings *s = c->settings;
 
@@ -415,8 +444,12 @@ static bool start_workers(struct control *c, struct err *e)
             .n_listen_fds = (unsigned)s->n_listen,
         };
 
-        if (!open_listeners(s, fds, e))
+        if (!open_listeners(s, i != 0 ? first : NULL, fds, e))
             return false;
+        if (i == 0) {
+            memcpy(first, fds, s->n_listen * sizeof(*fds));
+            note_listening(c);
+        }
         w->on_stopped = on_worker_stopped;
         w->owner = c;
         if (!worker_start(w, &o, e))
@@ -464,6 +497,7 @@ static void stop(struct control *c)
     for (unsigned i = 0; i < c->n_workers && c->workers != NULL; i++)
         worker_join(&c->workers[i]);
     c->phase = CONTROL_STOPPED;
+    forget_listening(c);
     admin_stop(c->admin);
     registry_stop(c->registry); /* until then it may write to every mailbox and wake its loop */
     take_registry_mail(c);      /* what came after the loop ended */

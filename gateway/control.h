@@ -28,6 +28,7 @@ struct control {
     struct worker *workers;
     unsigned n_workers;
     unsigned n_running; /* workers whose thread has not ended */
+    char **listening;   /* addresses, as they were at the start; NULL-ended, NULL = none yet */
     struct admin *admin;
     struct loop_box box;          /* mail from workers: jobs that ran, threads that ended */
     struct loop_box registry_box; /* reports of the registry */

@@ -17,37 +17,6 @@ struct lines {
     struct str expect;
 };
 
-static bool is_alnum(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-/* RFC 9110 section 5.6.2 */
-static bool is_tchar(unsigned char c)
-{
-    return is_alnum(c) || (c != '\0' && __builtin_strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static bool is_token(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_tchar((unsigned char)s.p[i]))
-            return false;
-    }
-    return s.n != 0;
-}
-
-static bool has_control(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return true;
-    }
-    return false;
-}
-
 static bool is_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -84,9 +53,9 @@ static bool read_lines(const struct request *r, struct lines *l, struct problem 
         struct str value = r->headers[i].value;
 
         /* catches "Name :" and leading blanks too: the library hands the blank on as part of the name */
-        if (!is_token(name))
+        if (!header_name_ok(name))
             return refuse(p, OUTCOME_BAD_REQUEST, "a header name is not a token");
-        if (has_control(value))
+        if (!header_value_ok(value))
             return refuse(p, OUTCOME_BAD_REQUEST, "a header value holds a control character");
         l->bytes += name.n + value.n + 3 + (value.n != 0 ? 1 : 0);
         l->empty_values += value.n == 0 ? 1U : 0U;
@@ -238,7 +207,7 @@ enum door_result door_check(struct request *r, const struct door_facts *facts,
         refuse(p, OUTCOME_HTTP_VERSION, "only HTTP/1.0 and HTTP/1.1 are spoken here");
         return DOOR_REFUSED;
     }
-    if (!is_token(r->method)) {
+    if (!header_name_ok(r->method)) {
         refuse(p, OUTCOME_BAD_REQUEST, "the request method is not a token");
         return DOOR_REFUSED;
     }

@@ -23,6 +23,11 @@ static bool parse_unix(struct str path, struct sockaddr_storage *out, socklen_t 
     return true;
 }
 
+bool listen_is_unix(struct str address)
+{
+    return str_starts(address, STR("unix:"));
+}
+
 bool listen_parse(struct str address, struct sockaddr_storage *out, socklen_t *len, struct err *e)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
@@ -35,7 +40,7 @@ bool listen_parse(struct str address, struct sockaddr_storage *out, socklen_t *l
     int rc = 0;
 
     memset(out, 0, sizeof(*out));
-    if (str_starts(address, STR("unix:")))
+    if (listen_is_unix(address))
         return parse_unix(str_sub(address, 5, address.n), out, len, e);
     while (colon > 0 && address.p[colon - 1] != ':')
         colon--;
@@ -113,6 +118,16 @@ int listen_open(struct str address, const struct listen_opts *opts, struct err *
     if (sa.ss_family == AF_UNIX)
         chmod(((const struct sockaddr_un *)(const void *)&sa)->sun_path, (mode_t)opts->mode);
     return fd;
+}
+
+void listen_remove(struct str address)
+{
+    struct sockaddr_storage sa;
+    socklen_t len = 0;
+    struct err e = {0};
+
+    if (listen_is_unix(address) && listen_parse(address, &sa, &len, &e))
+        unlink(((const struct sockaddr_un *)(const void *)&sa)->sun_path);
 }
 
 bool listen_is_free(struct str address, struct err *e)

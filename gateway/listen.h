@@ -31,6 +31,10 @@ int listen_open(struct str address, const struct listen_opts *opts, struct err *
  */
 bool listen_is_free(struct str address, struct err *e) __attribute__((nonnull(2))) MUST_CHECK;
 
+bool listen_is_unix(struct str address);
+/* Takes the file of a unix socket away that listen_open made; nothing for others. */
+void listen_remove(struct str address);
+
 /* Parses a numeric or resolvable HOST:PORT; false with a sentence. */
 bool listen_parse(struct str address, struct sockaddr_storage *out, socklen_t *len, struct err *e)
     __attribute__((nonnull(2, 3, 4))) MUST_CHECK;

@@ -2,6 +2,34 @@
 
 #include "codec/utf.h"
 
+/* RFC 9110 section 5.6.2, a bit per byte value: letters, digits and !#$%&'*+-.^_`|~ */
+static bool is_tchar(unsigned char c)
+{
+    static const uint64_t set[4] = {0x3ff6cfa00000000, 0x57ffffffc7fffffe, 0, 0};
+
+    return set[c >> 6] >> (c & 63) & 1;
+}
+
+bool header_name_ok(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_tchar((unsigned char)s.p[i]))
+            return false;
+    }
+    return s.n != 0;
+}
+
+bool header_value_ok(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 struct str request_header_next(const struct request *r, struct str name, size_t *from)
 {
     while (*from < r->n_headers) {

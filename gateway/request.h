@@ -29,6 +29,11 @@ struct request {
     bool from_trusted_proxy;
 };
 
+/* A token of RFC 9110, as method and header names are. */
+bool header_name_ok(struct str name);
+/* No control byte but tab. */
+bool header_value_ok(struct str value);
+
 /* The first header of that name, without regard to case; STR_NONE with p == NULL when absent. */
 struct str request_header(const struct request *r, struct str name) __attribute__((nonnull(1)));
 /* The next one of that name from line `*from` on, which is moved behind it; start with 0. */

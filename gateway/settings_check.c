@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "base/fatal.h"
+#include "registry/provider.h"
+#include "registry/registry.h"
+#include "gateway/keys_row.h"
+#include "gateway/listen.h"
+#include "gateway/request.h"
 #include "gateway/route.h"
 
 #define AT(node) (node)->line, (node)->column
@@ -44,6 +49,49 @@ static int32_t offset_seconds(struct str zone)
     return (int32_t)((h * 3600 + m * 60) * (zone.p[0] == '-' ? -1 : 1));
 }
 
+/* What a block inherits is told where it is written. */
+static bool is_said(const struct key_context *c, const struct yaml_node *b, const char *one,
+                    const char *other)
+{
+    const struct yaml_node *defaults = yaml_find(c->s->root, STR("defaults"));
+
+    return b == c->s->root || b == defaults || place(b, one) != b || place(b, other) != b;
+}
+
+static bool is_framing(struct str name)
+{
+    static const char *const ours[] = {
+        "Connection", "Content-Length",    "Date",    "Keep-Alive",  "TE",
+        "Trailer",    "Transfer-Encoding", "Upgrade", "X-Request-Id"};
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        if (str_eq_nocase(name, str_from(ours[i])))
+            return true;
+    }
+    return false;
+}
+
+static void check_headers(struct key_context *c, const struct text_map *m,
+                          const struct yaml_node *b)
+{
+    const struct yaml_node *at = place(place(b, "response"), "headers");
+
+    if (at == place(b, "response") || at == b)
+        return; /* inherited */
+    for (size_t i = 0; i < m->n; i++) {
+        if (!header_name_ok(m->v[i].name))
+            config_error(c->errs, AT(at), "\"headers\": \"" STR_FMT "\" is no header name",
+                         STR_ARG(m->v[i].name));
+        else if (is_framing(m->v[i].name))
+            config_error(c->errs, AT(at), "\"headers\": " STR_FMT " is set by the gateway itself",
+                         STR_ARG(m->v[i].name));
+        else if (!header_value_ok(m->v[i].value))
+            config_error(c->errs, AT(at),
+                         "\"headers\": the value of " STR_FMT " holds control bytes",
+                         STR_ARG(m->v[i].name));
+    }
+}
+
 static void resolve_policy(struct key_context *c, struct policy *p, const struct yaml_node *b)
 {
     const struct response_policy *r = &p->response;
@@ -71,12 +119,13 @@ static void resolve_policy(struct key_context *c, struct policy *p, const struct
         .longs = (enum reply_longs)r->long_as_string,
         .max_depth = c->s->limits.json_depth,
     };
-    if (p->timeout_ms > p->max_timeout_ms)
+    if (p->timeout_ms > p->max_timeout_ms && is_said(c, b, "timeout", "max_timeout"))
         config_error(c->errs, AT(place(b, "timeout")),
                      "\"timeout\" is larger than \"max_timeout\"");
     if (r->null_status != 200 && r->null_status != 204 && r->null_status != 404)
         config_error(c->errs, AT(b), "\"null_status\": %u is not one of 200, 204, 404",
                      r->null_status);
+    check_headers(c, &r->headers, b);
     if (r->success.field.n != 0 && r->success.values.n == 0)
         config_error(c->errs, AT(b), "missing key \"values\" in response.success");
 }
@@ -103,6 +152,28 @@ static bool is_loopback(struct str address)
            str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
 }
 
+/* The address can be bound, as far as that can be seen without doing it, and is named once. */
+static void check_address(struct key_context *c, struct str address, size_t index,
+                          const struct yaml_node *at)
+{
+    struct sockaddr_storage sa;
+    socklen_t len = 0;
+    struct err e = {0};
+    const struct settings *s = c->s;
+
+    if (!key_is_address(address))
+        return; /* was told already */
+    if (!listen_parse(address, &sa, &len, &e))
+        config_error(c->errs, AT(at), "%s", e.text);
+    for (size_t i = 0; i < index; i++) {
+        struct str other = i < s->n_listen ? s->listen[i].address
+                                           : s->admin_listen.v[i - s->n_listen];
+
+        if (str_eq(other, address))
+            config_error(c->errs, AT(at), "\"" STR_FMT "\" is listened on twice", STR_ARG(address));
+    }
+}
+
 static void check_listeners(struct key_context *c)
 {
     struct settings *s = c->s;
@@ -113,6 +184,10 @@ static void check_listeners(struct key_context *c)
     for (size_t i = 0; i < s->n_listen; i++)
         s->listen[i].mode = (unsigned)strtoul(
             s->listen[i].mode_text.n != 0 ? s->listen[i].mode_text.p : "0660", NULL, 8);
+    for (size_t i = 0; i < s->n_listen; i++)
+        check_address(c, s->listen[i].address, i, place(block(s, "listen", i), "address"));
+    for (size_t i = 0; i < s->admin_listen.n; i++)
+        check_address(c, s->admin_listen.v[i], s->n_listen + i, admin != NULL ? admin : s->root);
     for (size_t i = 0; i < s->admin_listen.n; i++) {
         if (!is_loopback(s->admin_listen.v[i]))
             config_error(
@@ -126,12 +201,16 @@ static void check_listeners(struct key_context *c)
 static void check_registries(struct key_context *c)
 {
     struct settings *s = c->s;
+    struct err e = {0};
 
     for (size_t i = 0; i < s->n_registries; i++) {
         struct registry_settings *r = &s->registries[i];
         const struct yaml_node *b = block(s, "registries", i);
 
         r->provider_networks = parse_networks(c, &r->provider_networks_text);
+        if (str_starts(r->address, STR("zookeeper://")) &&
+            !registry_check_address(arena_cstr(c->a, r->address), &e))
+            config_error(c->errs, AT(place(b, "address")), "%s", e.text);
         for (size_t j = 0; j < i; j++) {
             if (str_eq(s->registries[j].name, r->name))
                 config_error(c->errs, AT(place(b, "name")),
@@ -169,6 +248,22 @@ static void resolve_method(struct key_context *c, struct method *m, const struct
     resolve_policy(c, &m->policy, b);
 }
 
+static void check_providers(struct key_context *c, const struct service *sv, const struct refkey *k,
+                            const struct yaml_node *list)
+{
+    for (size_t i = 0; i < sv->providers.n; i++) {
+        struct provider p;
+        struct err e = {0};
+
+        if (!provider_from_address(sv->providers.v[i], k, c->a, &p, &e))
+            config_error(c->errs, AT(item(list, i)), "\"providers\": %s", e.text);
+        else if (p.unusable != USABLE)
+            config_error(c->errs, AT(item(list, i)),
+                         "\"providers\": \"" STR_FMT "\" cannot be called (%s)",
+                         STR_ARG(sv->providers.v[i]), unusable_name(p.unusable));
+    }
+}
+
 static void check_service(struct key_context *c, struct service *sv, size_t index)
 {
     struct settings *s = c->s;
@@ -183,6 +278,8 @@ static void check_service(struct key_context *c, struct service *sv, size_t inde
         resolve_method(c, &sv->methods[i], item(methods, i));
     if (sv->interface.n != 0 && !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
         config_error(c->errs, AT(b), "%s", e.text);
+    else if (sv->interface.n != 0)
+        check_providers(c, sv, &k, place(b, "providers"));
     if (sv->providers.n == 0 && !has_registry(s, sv->registry)) {
         if (sv->registry.n != 0)
             config_error(c->errs, AT(place(b, "registry")), "no registry named \"" STR_FMT "\"",

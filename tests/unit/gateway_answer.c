@@ -42,14 +42,11 @@ static const struct route *route_named(const struct settings *s, const char *nam
     return NULL;
 }
 
-#define ID "01JHKZ6V3W8Q5T2M9C4R7YB0XD"
-#define HEAD                                            \
-    "Content-Type: application/json\nX-Request-Id: " ID \
-    "\nCache-Control: no-store\n"
+#define ID   "01JHKZ6V3W8Q5T2M9C4R7YB0XD"
+#define HEAD "Content-Type: application/json\nX-Request-Id: " ID "\nCache-Control: no-store\n"
 #define BARE "X-Request-Id: " ID "\nCache-Control: no-store\n"
-#define PROBLEM                                                 \
-    "Content-Type: application/problem+json\nX-Request-Id: " ID \
-    "\nCache-Control: no-store\n"
+#define PROBLEM \
+    "Content-Type: application/problem+json\nX-Request-Id: " ID "\nCache-Control: no-store\n"
 #define WITH_ID "\"requestId\":\"" ID "\""
 
 static void print(const struct answer *a, const struct buf *body, struct buf *out)
@@ -313,6 +310,16 @@ static const struct {
     {"1.2.3.4", "[address]"},
     {"1.2.3.4:", "[address]:"},
     {"1.2.3.4:99999", "[address]:99999"},
+    {"connect to [fe80::1]:20880 failed", "connect to [address] failed"},
+    {"at 2001:db8::7 port, ::1. fe80::1%eth0 [::ffff:10.0.0.1]",
+     "at [address] port, [address]. [address] [address]"},
+    {"a :: b, std::bad, 12:30:45, aa:bb:cc:dd:ee:ff, [1,2]",
+     "a :: b, std::bad, 12:30:45, aa:bb:cc:dd:ee:ff, [1,2]"},
+    {"host db1.internal:3306 refused, localhost:20880, zookeeper://zk1:2181/x, db-master:3306",
+     "host [address] refused, [address], zookeeper://[address]/x, [address]"},
+    {"jdbc:mysql://u@db.corp:3306/x", "jdbc:mysql://u@[address]/x"},
+    {"Foo.java:42 line:42 code:5001 a.b:1x a.b:70000",
+     "Foo.java:42 line:42 code:5001 a.b:1x a.b:70000"},
     {"Zo\xc3\xab 中文", "Zo\xc3\xab 中文"},
 };
 
