@@ -135,6 +135,11 @@ bool route_template_check(struct str path, struct err *e)
     size_t n_vars = 0;
 
     while (next_segment(&rest, &s)) {
+        if (s.n > 1 && s.p[0] == ':') {
+            err_set(e, "\"" STR_FMT "\" is no variable here; write {" STR_FMT "}", STR_ARG(s),
+                    STR_ARG(str_sub(s, 1, s.n)));
+            return false;
+        }
         if (++n > ROUTE_SEGMENTS_MAX || !parse_segment(s, &seg)) {
             err_set(e, "\"" STR_FMT "\" is not a path template such as /users/{id}", STR_ARG(path));
             return false;

@@ -248,14 +248,16 @@ static void resolve_method(struct key_context *c, struct method *m, const struct
     resolve_policy(c, &m->policy, b);
 }
 
-static void check_providers(struct key_context *c, const struct service *sv, const struct refkey *k,
+static void check_providers(struct key_context *c, const struct service *sv,
                             const struct yaml_node *list)
 {
+    const struct refkey k = {.interface = STR("any.Interface")}; /* of the service: another check */
+
     for (size_t i = 0; i < sv->providers.n; i++) {
         struct provider p;
         struct err e = {0};
 
-        if (!provider_from_address(sv->providers.v[i], k, c->a, &p, &e))
+        if (!provider_from_address(sv->providers.v[i], &k, c->a, &p, &e))
             config_error(c->errs, AT(item(list, i)), "\"providers\": %s", e.text);
         else if (p.unusable != USABLE)
             config_error(c->errs, AT(item(list, i)),
@@ -278,8 +280,7 @@ static void check_service(struct key_context *c, struct service *sv, size_t inde
         resolve_method(c, &sv->methods[i], item(methods, i));
     if (sv->interface.n != 0 && !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
         config_error(c->errs, AT(b), "%s", e.text);
-    else if (sv->interface.n != 0)
-        check_providers(c, sv, &k, place(b, "providers"));
+    check_providers(c, sv, place(b, "providers"));
     if (sv->providers.n == 0 && !has_registry(s, sv->registry)) {
         if (sv->registry.n != 0)
             config_error(c->errs, AT(place(b, "registry")), "no registry named \"" STR_FMT "\"",
@@ -439,7 +440,8 @@ static void check_route(struct key_context *c, struct route *r, size_t index)
         else if (o->method == r->method && o->hosts.n == 0 && r->hosts.n == 0 &&
                  route_template_same(o->path, r->path))
             config_error(c->errs, AT(place(b, "path")),
-                         "route \"" STR_FMT "\" has the same method and path", STR_ARG(o->name));
+                         "route \"" STR_FMT "\" in line %u has the same method and path",
+                         STR_ARG(o->name), (unsigned)block(c->s, "routes", i)->line);
     }
 }
 
@@ -451,7 +453,8 @@ static void check_direct(struct key_context *c)
     if (!s->direct.enabled || b == NULL)
         return;
     if (s->direct.allow.n == 0)
-        config_error(c->errs, AT(b), "direct.enabled needs \"allow\"");
+        config_error(c->errs, AT(place(b, "enabled")),
+                     "direct.enabled needs \"allow\": what may be called, e.g. com.example.*");
     if (s->n_registries == 0 && s->n_services == 0)
         config_error(c->errs, AT(b),
                      "direct.enabled needs a registry or services with \"providers\"");

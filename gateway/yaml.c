@@ -43,8 +43,12 @@ static bool next(struct loader *l, yaml_event_t *e)
     if (yaml_parser_parse(&l->parser, e) != 0)
         return true;
     yaml_mark_t at = l->parser.problem_mark;
+    const char *problem = l->parser.problem != NULL ? l->parser.problem : "broken YAML";
 
-    fail(l, at, l->parser.problem != NULL ? l->parser.problem : "broken YAML");
+    if (strstr(problem, "cannot start any token") != NULL)
+        problem = "no value starts with this character: indent with spaces, not tabs, and quote "
+                  "text that begins with @ or `";
+    fail(l, at, problem);
     return false;
 }
 
@@ -95,8 +99,9 @@ static bool expand_one(struct loader *l, yaml_mark_t at, struct str s, struct bu
     } else if (dash < inner.n) {
         buf_add_str(out, str_sub(inner, dash + 2, inner.n));
     } else {
-        config_error(l->errs, line_of(at), column_of(at), "environment variable %s is not set",
-                     name);
+        config_error(l->errs, line_of(at), column_of(at),
+                     "environment variable %s is not set; write ${%s:-DEFAULT} to give a default",
+                     name, name);
         l->failed = true;
         return false;
     }

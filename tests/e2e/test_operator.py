@@ -85,6 +85,19 @@ def configurations_that_cannot_work():
         assert text.count(what) == 1, (more, text)
 
 
+def bad_configurations_are_told_exactly():
+    """tests/data/bad-configs.json: the file, and every line that -t prints."""
+    name = os.path.join(os.environ.get("TMPDIR", "/tmp"), "gateway.yaml")
+    with open(os.path.join(kit.TOP, "tests/data/bad-configs.json"), encoding="utf-8") as f:
+        cases = json.load(f)
+    for case in cases:
+        with open(name, "w", encoding="utf-8") as f:
+            f.write("\n".join(case["config"]))
+        rc, text = run("-t", "-c", name)
+        lines = [line.replace(name, "gateway.yaml") for line in text.splitlines()]
+        assert rc == 1 and lines == case["want"], (case["name"], rc, lines, case["want"])
+
+
 def error_of_defaults_is_told_once():
     c = config(listen=[{"address": "127.0.0.1:8080"}], defaults={"timeout": "60s", "max_timeout": "10s"})
     name = os.path.join(os.environ.get("TMPDIR", "/tmp"), "bad.yaml")
@@ -153,5 +166,5 @@ def why_of_a_call_that_failed():
 
 
 if __name__ == "__main__":
-    kit.run([unix_socket_with_two_workers, configurations_that_cannot_work, error_of_defaults_is_told_once, many_query_parameters,
+    kit.run([unix_socket_with_two_workers, configurations_that_cannot_work, bad_configurations_are_told_exactly, error_of_defaults_is_told_once, many_query_parameters,
              errors_outside_the_library_have_a_code, every_reload_is_logged, why_of_a_call_that_failed])
