@@ -1,3 +1,5 @@
+#include "gateway/conn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

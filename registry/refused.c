@@ -42,6 +42,9 @@ const char *refused_reason(enum registry_refusal why)
 
 void refused_free(struct registry *r)
 {
-    for (size_t i = 0; i < REFUSED_KEPT; i++)
+    for (size_t i = 0; i < REFUSED_KEPT; i++) {
         free(r->refused[i].key);
+        r->refused[i].key =
+            NULL; /* the registry's thread does this, and who frees the registry once more */
+    }
 }
