@@ -24,6 +24,14 @@ static size_t first_flag(uint64_t flags)
 
 enum { FLAGS_IN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 
+static uint32_t load4(const uint8_t *p)
+{
+    uint32_t v = 0;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
 size_t utf_ascii_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;
@@ -97,6 +105,12 @@ size_t utf_plain_run(const uint8_t *p, size_t n)
         uint64_t flags = not_plain8(load8(p + n - 8));
 
         return flags == 0 ? n : n - 8 + first_flag(flags);
+    }
+    if (i == 0 && n >= 4 && n < 8) { /* both ends, they overlap */
+        uint64_t both = (uint64_t)load4(p) | (uint64_t)load4(p + n - 4) << 32;
+
+        if (not_plain8(both) == 0)
+            return n;
     }
     while (i < n && is_plain(p[i]))
         i++;

@@ -93,7 +93,7 @@ static void weigh(struct balance_choice *c, struct str method, uint64_t wall_ms)
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
 {
-    struct found f;
+    UNFILLED struct found f;
 
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = false;

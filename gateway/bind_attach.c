@@ -1,4 +1,7 @@
+#include <string.h>
+
 #include "codec/invoke.h"
+#include "codec/utf.h"
 #include "gateway/bind.h"
 #include "gateway/bind_source.h"
 #include "gateway/keys.h"
@@ -35,13 +38,20 @@ bool bind_attachment_allowed(struct str name)
     return name.n != 0;
 }
 
+static bool has_control(struct str s)
+{
+    size_t i = utf_plain_run((const uint8_t *)s.p, s.n);
+
+    if (memchr(s.p, 0x7f, s.n) != NULL)
+        return true;
+    while (i < s.n && (unsigned char)s.p[i] >= 0x20)
+        i++;
+    return i < s.n;
+}
+
 void bind_attach(struct str name, struct str value, struct buf *out)
 {
-    for (size_t i = 0; i < value.n; i++) {
-        if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
-            return;
-    }
-    if (value.n == 0 || value.n > ATTACHMENT_MAX)
+    if (value.n == 0 || value.n > ATTACHMENT_MAX || has_control(value))
         return;
     (void)invoke_attachment(name, value, out); /* what is not UTF-8 is left out */
 }
@@ -64,8 +74,8 @@ static void forward_headers(const struct route *route, const struct request *r, 
     }
 }
 
-void bind_attachments(const struct route_match *m, const struct policy *policy,
-                      const struct request *r, struct arena *a, struct buf *out)
+static void configured_attachments(const struct route_match *m, const struct policy *policy,
+                                   const struct request *r, struct arena *a, struct buf *out)
 {
     struct problem ignored = {0};
     struct binder b = {.m = m,
@@ -84,6 +94,13 @@ void bind_attachments(const struct route_match *m, const struct policy *policy,
             value.p != NULL)
             bind_attach(s->name, value, out);
     }
+}
+
+void bind_attachments(const struct route_match *m, const struct policy *policy,
+                      const struct request *r, struct arena *a, struct buf *out)
+{
+    if (policy->attachments.n != 0)
+        configured_attachments(m, policy, r, a, out);
     if (m != NULL)
         forward_headers(m->route, r, a, out);
     bind_attach(STR("request-id"), r->id, out);

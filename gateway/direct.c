@@ -75,6 +75,18 @@ static const char *const type_headers[] = {"X-Dubbo-Types", "x-dubbo-service-met
                                            NULL};
 static const char *const no_headers[] = {NULL};
 
+/* All of those headers begin with t, r or x; most requests have no such header at all. */
+static bool may_have_options(const struct request *r)
+{
+    for (size_t i = 0; i < r->n_headers; i++) {
+        char c = r->headers[i].name.n != 0 ? (char)(r->headers[i].name.p[0] | 0x20) : '\0';
+
+        if (c == 't' || c == 'r' || c == 'x')
+            return true;
+    }
+    return false;
+}
+
 /* A query parameter, else the first of the headers; p == NULL: not given.  False: the problem is set. */
 static bool option(const struct request *r, struct arena *a, const char *query,
                    const char *const *headers, struct str *v, struct problem *p)
@@ -89,6 +101,8 @@ static bool option(const struct request *r, struct arena *a, const char *query,
         snprintf(p->source, sizeof(p->source), "query.%s", query);
         return false;
     }
+    if (!may_have_options(r))
+        return true;
     for (; *headers != NULL && v->p == NULL; headers++)
         *v = request_header(r, str_from(*headers));
     return true;
@@ -109,15 +123,18 @@ static const struct service *only_service(const struct settings *s, struct str i
     return found;
 }
 
+static bool same_version(struct str a, struct str b)
+{
+    return str_eq(str_is(a, "0.0.0") ? STR("") : a, str_is(b, "0.0.0") ? STR("") : b);
+}
+
 static const struct service *exact_service(const struct settings *s, const struct refkey *k)
 {
     for (size_t i = 0; i < s->n_services; i++) {
         const struct service *v = &s->services[i];
-        struct refkey own;
-        struct err e;
 
-        if (str_eq(v->interface, k->interface) &&
-            refkey_make(v->interface, v->version, v->group, &own, &e) && refkey_eq(&own, k))
+        if (str_eq(v->interface, k->interface) && same_version(v->version, k->version) &&
+            str_eq(v->group, k->group))
             return v;
     }
     return NULL;

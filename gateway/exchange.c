@@ -463,8 +463,9 @@ static void at_the_door(struct exchange *x, struct MHD_Connection *mhd)
         .max_body = h->limits.request_body,
         .chunked_allowed = h->limits.chunked_requests,
     };
-    struct problem p = {0};
+    UNFILLED struct problem p;
 
+    problem_clear(&p);
     switch (door_check(&x->request, &facts, &x->verdict, &p)) {
     case DOOR_OK_CLOSE:
         x->close = true;

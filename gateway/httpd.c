@@ -61,7 +61,7 @@ static struct req *req_new(struct httpd *h, struct exchange *x)
     r->method = STR_NONE;
     r->m.n_vars = 0;
     r->m.route = NULL;
-    memset(&r->problem, 0, sizeof(r->problem));
+    problem_clear(&r->problem);
     h->n_requests++;
     x->user = r;
     return r;
@@ -141,9 +141,6 @@ static void set_identity(struct req *r)
 
 static bool find_direct(struct req *r)
 {
-    struct problem not_found = r->problem;
-
-    memset(&r->problem, 0, sizeof(r->problem));
     switch (direct_match(r->gen->settings, &r->x->request, &r->x->arena, &r->d, &r->problem)) {
     case DIRECT_FOUND:
         r->policy = r->d.policy;
@@ -152,7 +149,7 @@ static bool find_direct(struct req *r)
         r->method = r->d.method;
         return true;
     case DIRECT_NONE:
-        r->problem = not_found;
+        route_not_found(r->gen->routes, &r->x->request, &r->x->arena, &r->problem);
         break;
     case DIRECT_OPTIONS:
         answer_allow(r);
@@ -253,7 +250,7 @@ static void answer_result(struct req *r, struct call *c)
         counter_add(&r->home->cycles, c->cycles);
     if (c->kind == REPLY_NULL)
         buf_truncate(body_of(r), 0);
-    memset(&r->problem, 0, sizeof(r->problem));
+    problem_clear(&r->problem);
     if (answer_value(&r->answer, r->policy, r->route, body_of(r), &r->x->arena, &r->problem))
         send_answer(r);
     else

@@ -25,5 +25,16 @@ struct problem {
     char business_code[64];
 };
 
+/* No problem: every text is empty.  Its two kilobytes stay as they are. */
+static inline void problem_clear(struct problem *p)
+{
+    p->outcome = OUTCOME_OK;
+    p->detail[0] = p->source[0] = p->pointer[0] = p->allow[0] = '\0';
+    p->line = p->column = 0;
+    p->mapped_status = 0;
+    p->mapped_code[0] = p->exception_class[0] = p->exception_message[0] = '\0';
+    p->business_code[0] = '\0';
+}
+
 void problem_set(struct problem *p, enum outcome what, const char *fmt, ...) PRINTF_LIKE(3, 4)
     __attribute__((nonnull(1, 3)));

@@ -471,8 +471,8 @@ static const struct entry *choose(const struct node *leaf, const struct request 
 }
 
 /* A trailing slash too much or too little is the usual reason. */
-static enum route_result not_found(const struct route_table *t, struct str raw, struct str host,
-                                   const struct path *p, struct problem *problem)
+static void not_found(const struct route_table *t, struct str raw, struct str host,
+                      const struct path *p, struct problem *problem)
 {
     struct path other = *p;
     struct walk w = {.path = &other, .host = host};
@@ -480,7 +480,7 @@ static enum route_result not_found(const struct route_table *t, struct str raw, 
 
     problem_set(problem, OUTCOME_ROUTE_NOT_FOUND, "no route for this path");
     if (p->longer || p->n == 0 || (!cut && p->n == ROUTE_SEGMENTS_MAX))
-        return ROUTE_NONE;
+        return;
     if (cut) {
         other.n--;
     } else {
@@ -491,7 +491,6 @@ static enum route_result not_found(const struct route_table *t, struct str raw, 
         problem_set(problem, OUTCOME_ROUTE_NOT_FOUND,
                     "no route for this path, but there is one for " STR_FMT "%s",
                     STR_ARG(str_sub(raw, 0, cut ? raw.n - 1 : raw.n)), cut ? "" : "/");
-    return ROUTE_NONE;
 }
 
 static enum route_result refuse_path(struct problem *p)
@@ -504,7 +503,7 @@ static enum route_result refuse_path(struct problem *p)
 enum route_result route_match(const struct route_table *t, const struct request *r, struct arena *a,
                               struct route_match *m, struct problem *p)
 {
-    struct path path;
+    UNFILLED struct path path;
     struct walk w = {.path = &path};
     const struct node *leaf = NULL;
     const struct entry *e = NULL;
@@ -518,7 +517,7 @@ enum route_result route_match(const struct route_table *t, const struct request 
     w.host = host_name(request_header(r, STR("Host")));
     leaf = descend(&w, &t->root, 0);
     if (leaf == NULL)
-        return not_found(t, r->path, w.host, &path, p);
+        return ROUTE_NONE;
     e = choose(leaf, r, w.host, &methods);
     if (e == NULL) {
         print_allow(methods, p);
@@ -534,6 +533,15 @@ enum route_result route_match(const struct route_table *t, const struct request 
     for (size_t i = 0; i < w.n_values; i++)
         m->vars[i] = (struct route_var){e->names[i], w.values[i]};
     return ROUTE_FOUND;
+}
+
+void route_not_found(const struct route_table *t, const struct request *r, struct arena *a,
+                     struct problem *p)
+{
+    UNFILLED struct path path;
+
+    if (split(r->path, a, &path))
+        not_found(t, r->path, host_name(request_header(r, STR("Host"))), &path, p);
 }
 
 struct str route_var(const struct route_match *m, struct str name)

@@ -31,7 +31,7 @@ struct route_match {
 
 enum route_result {
     ROUTE_FOUND = 0,
-    ROUTE_NONE,    /* 404: p says so */
+    ROUTE_NONE,    /* 404: route_not_found says so */
     ROUTE_METHOD,  /* 405: p->allow is set */
     ROUTE_OPTIONS, /* OPTIONS on a known path: 204 with p->allow */
     ROUTE_BAD,     /* 400: a segment cannot be decoded */
@@ -46,6 +46,9 @@ void route_table_free(struct route_table *t); /* NULL is fine */
 /* Decoded texts go to `a`. */
 enum route_result route_match(const struct route_table *t, const struct request *r, struct arena *a,
                               struct route_match *m, struct problem *p) NONNULL MUST_CHECK;
+/* After ROUTE_NONE, when nobody else takes the request: fills `p`, with a path that would have matched. */
+void route_not_found(const struct route_table *t, const struct request *r, struct arena *a,
+                     struct problem *p) NONNULL;
 /* The value of a path variable; STR_NONE when there is none of that name. */
 struct str route_var(const struct route_match *m, struct str name) __attribute__((nonnull(1)));
 

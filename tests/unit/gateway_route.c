@@ -81,6 +81,7 @@ static void answer(const struct world *w, struct ask *q, struct buf *out)
         ck_assert_ptr_null(route_var(&m, STR("nobody")).p);
         return;
     case ROUTE_NONE:
+        route_not_found(w->t, &q->r, &q->a, &q->p);
         ck_assert_int_eq(q->p.outcome, OUTCOME_ROUTE_NOT_FOUND);
         buf_printf(out, "404 %s", q->p.detail);
         return;
