@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "gateway/settings.h"
-#include "gateway/yaml.h"
+#include "base/yaml.h"
 
 enum key_type {
     KEY_U32,

@@ -146,15 +146,21 @@ static void make_hash(struct settings *s)
 
 /* ---------------------------------------------------------------- loading */
 
+static void on_yaml_error(void *ctx, unsigned line, unsigned column, const char *text)
+{
+    config_error(ctx, line, column, "%s", text);
+}
+
 struct settings *settings_parse(const char *file, struct str text, struct config_errors *errs)
 {
+    const struct yaml_opts yo = {.environment = true, .on_error = on_yaml_error, .ctx = errs};
     struct settings *s = new_settings(file);
     struct key_context c = {.s = s, .errs = errs, .a = &s->arena};
     struct yaml_node *root = NULL;
 
     errs->file = file;
     keys_defaults(&c, keys_top, s);
-    root = yaml_load(text, &s->arena, errs);
+    root = yaml_load(text, &s->arena, &yo);
     if (root != NULL && root->kind != YAML_MAP)
         config_error(errs, root->line, root->column, "the file must be a block of keys");
     if (root != NULL && root->kind == YAML_MAP) {

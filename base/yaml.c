@@ -1,19 +1,21 @@
-#include "gateway/yaml.h"
+#include "base/yaml.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* after ours: the library's names begin with yaml_ too */
 #include <yaml.h>
 
-#include "gateway/settings.h"
+#include "base/buf.h"
 
 enum { NESTING_MAX = 16, TEXT_MAX = 4 * 1024 * 1024, NODES_MAX = 200000 };
 
 struct loader {
     yaml_parser_t parser;
     struct arena *a;
-    struct config_errors *errs;
+    const struct yaml_opts *opts;
     size_t n_nodes;
     bool failed;
 };
@@ -31,9 +33,22 @@ static unsigned column_of(yaml_mark_t m)
 static void *fail(struct loader *l, yaml_mark_t at, const char *why)
 {
     if (!l->failed)
-        config_error(l->errs, line_of(at), column_of(at), "%s", why);
+        l->opts->on_error(l->opts->ctx, line_of(at), column_of(at), why);
     l->failed = true;
     return NULL;
+}
+
+static void tell(struct loader *l, unsigned line, unsigned column, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+static void tell(struct loader *l, unsigned line, unsigned column, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    l->opts->on_error(l->opts->ctx, line, column, text);
 }
 
 static bool next(struct loader *l, yaml_event_t *e)
@@ -99,9 +114,9 @@ static bool expand_one(struct loader *l, yaml_mark_t at, struct str s, struct bu
     } else if (dash < inner.n) {
         buf_add_str(out, str_sub(inner, dash + 2, inner.n));
     } else {
-        config_error(l->errs, line_of(at), column_of(at),
-                     "environment variable %s is not set; write ${%s:-DEFAULT} to give a default",
-                     name, name);
+        tell(l, line_of(at), column_of(at),
+             "environment variable %s is not set; write ${%s:-DEFAULT} to give a default", name,
+             name);
         l->failed = true;
         return false;
     }
@@ -113,7 +128,7 @@ static struct str expand(struct loader *l, yaml_mark_t at, struct str s)
     struct buf out;
     struct str result = s;
 
-    if (str_find(s, '$') == s.n)
+    if (!l->opts->environment || str_find(s, '$') == s.n)
         return arena_str(l->a, s);
     buf_init(&out, TEXT_MAX);
     while (s.n != 0) {
@@ -203,9 +218,8 @@ static void check_duplicate(struct loader *l, const struct yaml_node *map,
 {
     for (size_t i = 0; i < map->n; i++) {
         if (str_eq(map->keys[i]->text, key->text))
-            config_error(l->errs, key->line, key->column,
-                         "duplicate key \"" STR_FMT "\" (first at line %u)", STR_ARG(key->text),
-                         map->keys[i]->line);
+            tell(l, key->line, key->column, "duplicate key \"" STR_FMT "\" (first at line %u)",
+                 STR_ARG(key->text), map->keys[i]->line);
     }
 }
 
@@ -280,17 +294,17 @@ static struct yaml_node *document(struct loader *l)
     return l->failed ? NULL : root;
 }
 
-struct yaml_node *yaml_load(struct str text, struct arena *a, struct config_errors *errs)
+struct yaml_node *yaml_load(struct str text, struct arena *a, const struct yaml_opts *opts)
 {
-    struct loader l = {.a = a, .errs = errs};
+    struct loader l = {.a = a, .opts = opts};
     struct yaml_node *root = NULL;
 
     if (text.n > TEXT_MAX) {
-        config_error(errs, 0, 0, "the file is larger than 4 MiB");
+        tell(&l, 0, 0, "the file is larger than 4 MiB");
         return NULL;
     }
     if (yaml_parser_initialize(&l.parser) == 0) {
-        config_error(errs, 0, 0, "out of memory");
+        tell(&l, 0, 0, "out of memory");
         return NULL;
     }
     yaml_parser_set_encoding(&l.parser, YAML_UTF8_ENCODING);
@@ -299,8 +313,26 @@ struct yaml_node *yaml_load(struct str text, struct arena *a, struct config_erro
     root = document(&l);
     yaml_parser_delete(&l.parser);
     if (root == NULL && !l.failed)
-        config_error(errs, 1, 1, "the file is empty");
+        tell(&l, 1, 1, "the file is empty");
     return root;
+}
+
+static void keep_first(void *ctx, unsigned line, unsigned column, const char *text)
+{
+    struct err *e = ctx;
+
+    if (e->text[0] == '\0')
+        err_set(e, "line %u, column %u: %s", line, column, text);
+}
+
+struct yaml_node *yaml_load_plain(struct str text, struct arena *a, struct err *e)
+{
+    const struct yaml_opts opts = {.on_error = keep_first, .ctx = e};
+    struct yaml_node *n = NULL;
+
+    e->text[0] = '\0';
+    n = yaml_load(text, a, &opts);
+    return e->text[0] == '\0' ? n : NULL;
 }
 
 struct yaml_node *yaml_find(const struct yaml_node *m, struct str key)
@@ -310,4 +342,11 @@ struct yaml_node *yaml_find(const struct yaml_node *m, struct str key)
             return m->values[i];
     }
     return NULL;
+}
+
+struct str yaml_text(const struct yaml_node *m, struct str key)
+{
+    const struct yaml_node *n = yaml_find(m, key);
+
+    return n != NULL && n->kind == YAML_SCALAR ? n->text : STR_NONE;
 }
