@@ -38,7 +38,7 @@ for layer in "$@"; do
     codec) pattern='<(sys/socket|netinet|arpa|unistd|time|pthread|ev|microhttpd|jansson|yaml|zookeeper)' ;;
     registry) pattern='<(microhttpd|yaml)' ;;
     gateway) pattern='<(zookeeper)' ;;
-    *) pattern='<(ev|microhttpd|jansson|yaml|zookeeper)' ;;
+    *) pattern='<(ev|microhttpd|jansson|zookeeper)' ;;
     esac
     if grep -nHE "^# *include *$pattern" "$layer"/*.[ch]; then
         echo "$layer/: library not allowed in this layer" >&2
