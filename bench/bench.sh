@@ -16,8 +16,9 @@ fi
 hostname localhost
 ip link set lo up
 ulimit -n 16384
-gw="$PWD/$B/dubbogate -c $PWD/bench/gateway.yaml > $PWD/build/bench/access.log"
-ng="nginx -c $PWD/bench/nginx.conf > $PWD/build/bench/nginx.log"
+gw="$PWD/$B/dubbogate -c $PWD/bench/gateway.yaml >> $PWD/build/bench/access.log"
+ng="nginx -c $PWD/bench/nginx.conf >> $PWD/build/bench/nginx.log"
+export LOGS="$PWD/build/bench/access.log $PWD/build/bench/nginx.log"
 url=http://127.0.0.1:8080/com.example.bench
 {
     for s in "stub_provider -p 20880 -A -s 300" "stub_provider -p 20882 -A -s 4096" "stub_http -p 21431 -s 300" "stub_http -p 21432 -s 4096"; do

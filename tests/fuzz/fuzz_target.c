@@ -164,6 +164,8 @@ static void route(const struct request *r, struct arena *a)
     static struct bound b;
     enum route_result result = route_match(routes, r, a, &m, &p);
 
+    if (result == ROUTE_NONE)
+        route_not_found(routes, r, a, &p);
     if (result != ROUTE_FOUND) {
         ASSERT(result == ROUTE_OPTIONS || p.detail[0] != '\0');
         return;
