@@ -12,7 +12,7 @@
 #include "codec/json_write.h"
 #include "codec/utf.h"
 
-enum { PATH_MAX_LOGGED = 512, SECONDS_TEXT = 19, FIXED_PARTS = 640 };
+enum { PATH_MAX_LOGGED = 512, METHOD_MAX_LOGGED = 64, SECONDS_TEXT = 19, FIXED_PARTS = 640 };
 
 static int open_target(const char *target)
 {
@@ -168,10 +168,11 @@ static void put_rpc(struct line *l, const struct access *a)
     put_u64(l, a->tries);
 }
 
-/* Names, quotes and numbers of a line, and six bytes for each byte of a text. */
+/* Names, quotes and numbers of a line, and six bytes for each byte of a text.  What a client chooses freely is cut, so
+ * that no request is too large to be logged. */
 static size_t longest_line(const struct access *a)
 {
-    size_t n = a->client_ip.n + a->method.n + PATH_MAX_LOGGED + a->route.n + a->request_id.n +
+    size_t n = a->client_ip.n + METHOD_MAX_LOGGED + PATH_MAX_LOGGED + a->route.n + a->request_id.n +
                a->trace_id.n + a->interface.n + a->rpc_method.n + a->rpc_version.n +
                a->rpc_group.n + a->provider.n + a->code.n + a->exception.n + a->reason.n;
 
@@ -191,7 +192,7 @@ static void write_json(struct accesslog *log, const struct access *a, bool sampl
     put_stamp(log, l, a->wall_ms);
     PUT(l, "\"");
     PUT_TEXT(l, "client_ip", a->client_ip);
-    PUT_TEXT(l, "method", a->method);
+    PUT_TEXT(l, "method", str_sub(a->method, 0, METHOD_MAX_LOGGED));
     PUT_TEXT(l, "path", str_sub(a->path, 0, PATH_MAX_LOGGED));
     PUT_TEXT(l, "route", a->route);
     PUT(l, ",\"status\":");

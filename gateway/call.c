@@ -7,6 +7,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "codec/invoke.h"
+#include "registry/url.h"
 
 enum {
     KEEP_MIDDLE = 16 * 1024, /* larger request buffers go back to malloc */
@@ -66,7 +67,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
     c->tries++;
     endpoint_begin(ep);
     c->try_start_us = clock_us();
-    (void)provider_address(ep->provider, c->provider, sizeof(c->provider));
+    url_print_host_port(ep->provider->host, ep->provider->port, c->provider, sizeof(c->provider));
 }
 
 static void end_try(struct call *c, bool failed)

@@ -123,18 +123,12 @@ static const struct service *only_service(const struct settings *s, struct str i
     return found;
 }
 
-static bool same_version(struct str a, struct str b)
-{
-    return str_eq(str_is(a, "0.0.0") ? STR("") : a, str_is(b, "0.0.0") ? STR("") : b);
-}
-
 static const struct service *exact_service(const struct settings *s, const struct refkey *k)
 {
     for (size_t i = 0; i < s->n_services; i++) {
         const struct service *v = &s->services[i];
 
-        if (str_eq(v->interface, k->interface) && same_version(v->version, k->version) &&
-            str_eq(v->group, k->group))
+        if (refkey_eq(&v->key, k))
             return v;
     }
     return NULL;

@@ -12,8 +12,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "gateway/settings.h"
 #include "base/yaml.h"
+#include "gateway/settings.h"
 
 enum key_type {
     KEY_U32,

@@ -31,13 +31,14 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, uint6
 {
     const struct provider *p = ep->provider;
     struct peer_info info = {.state = "idle", .last_error = ""};
-    char address[PROVIDER_ADDRESS_CAP];
+    char address[URL_HOST_PORT_CAP];
     json_t *o = json_object();
 
     if (ep->peer != NULL)
         peer_info(ep->peer, &info);
-    json_object_set_new(o, "address",
-                        json_stringn(address, provider_address(p, address, sizeof(address))));
+    json_object_set_new(
+        o, "address",
+        json_stringn(address, url_print_host_port(p->host, p->port, address, sizeof(address))));
     json_object_set_new(o, "state", json_string(endpoint_state(ep, &info)));
     json_object_set_new(o, "usable", json_boolean(p->unusable == USABLE));
     json_object_set_new(o, "unlisted", json_boolean(p->unlisted));
@@ -279,8 +280,9 @@ struct metrics_sink {
 static void add_endpoint_metrics(struct metrics_sink *sink, const struct ref *r,
                                  const struct endpoint *ep)
 {
-    char address[PROVIDER_ADDRESS_CAP];
-    struct str provider = {address, provider_address(ep->provider, address, sizeof(address))};
+    char address[URL_HOST_PORT_CAP];
+    struct str provider = {address, url_print_host_port(ep->provider->host, ep->provider->port,
+                                                        address, sizeof(address))};
 
     for (int failed = 0; failed < 2; failed++) {
         buf_truncate(sink->b, 0);

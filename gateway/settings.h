@@ -159,7 +159,8 @@ struct service {
     struct method *methods;
     size_t n_methods;
     struct policy policy;
-    size_t index; /* in settings->services */
+    size_t index;      /* in settings->services */
+    struct refkey key; /* of interface, version and group */
 };
 
 struct route_arg {

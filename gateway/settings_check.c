@@ -208,7 +208,7 @@ static void check_registries(struct key_context *c)
         const struct yaml_node *b = block(s, "registries", i);
 
         r->provider_networks = parse_networks(c, &r->provider_networks_text);
-        if (str_starts(r->address, STR("zookeeper://")) &&
+        if (r->address.n != 0 && /* else it was told already */
             !registry_check_address(arena_cstr(c->a, r->address), &e))
             config_error(c->errs, AT(place(b, "address")), "%s", e.text);
         for (size_t j = 0; j < i; j++) {
@@ -271,14 +271,13 @@ static void check_service(struct key_context *c, struct service *sv, size_t inde
     struct settings *s = c->s;
     const struct yaml_node *b = block(s, "services", index);
     const struct yaml_node *methods = place(b, "methods");
-    struct refkey k;
     struct err e;
 
     sv->index = index;
     resolve_policy(c, &sv->policy, b);
     for (size_t i = 0; i < sv->n_methods; i++)
         resolve_method(c, &sv->methods[i], item(methods, i));
-    if (sv->interface.n != 0 && !refkey_make(sv->interface, sv->version, sv->group, &k, &e))
+    if (sv->interface.n != 0 && !refkey_make(sv->interface, sv->version, sv->group, &sv->key, &e))
         config_error(c->errs, AT(b), "%s", e.text);
     check_providers(c, sv, place(b, "providers"));
     if (sv->providers.n == 0 && !has_registry(s, sv->registry)) {

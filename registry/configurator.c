@@ -289,16 +289,15 @@ static bool read_item(struct configurators *into, const struct yaml_node *n, str
 enum rule_result configurators_from_yaml(struct str text, enum dubbo_line line, struct arena *a,
                                          struct configurators *into, struct err *e)
 {
+    enum rule_result r = RULE_OK;
     const struct yaml_node *root = NULL;
     const struct yaml_node *list = NULL;
     bool by_application = false;
     struct str key;
 
-    if (str_trim(text).n == 0)
-        return RULE_NONE;
-    root = yaml_load_plain(text, a, e);
-    if (root == NULL)
-        return RULE_BAD;
+    r = rule_root(text, a, &root, e);
+    if (r != RULE_OK)
+        return r;
     if (str_is(yaml_text(root, STR("enabled")), "false"))
         return RULE_NONE;
     list = yaml_find(root, STR("configs"));

@@ -1,7 +1,6 @@
 #include "registry/provider.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fatal.h"
 #include "registry/url.h"
@@ -329,33 +328,6 @@ void provider_print(const struct provider *p, struct buf *out)
 }
 
 /* Also what a Dubbo consumer does not do: 0.0.0 and no version are the same. */
-size_t provider_address(const struct provider *p, char *out, size_t cap)
-{
-    bool v6 = str_find(p->host, ':') != p->host.n;
-    char port[6];
-    size_t n_port = 0;
-    size_t n = 0;
-
-    ASSERT(cap > 8);
-
-    for (unsigned v = p->port; v != 0 || n_port == 0; v /= 10)
-        port[n_port++] = (char)('0' + v % 10);
-    size_t room = cap - n_port - 2 - (v6 ? 2 : 0);
-    size_t n_host = p->host.n < room ? p->host.n : room;
-
-    if (v6)
-        out[n++] = '[';
-    memcpy(out + n, p->host.p, n_host);
-    n += n_host;
-    if (v6)
-        out[n++] = ']';
-    out[n++] = ':';
-    while (n_port != 0)
-        out[n++] = port[--n_port];
-    out[n] = '\0';
-    return n;
-}
-
 bool provider_matches(const struct provider *p, const struct refkey *k)
 {
     struct str version = without_zero_version(k->version);

@@ -88,10 +88,6 @@ bool provider_from_address(struct str text, const struct refkey *k, struct arena
  * for providers that are unusable for another reason than their address. */
 void provider_print(const struct provider *p, struct buf *out) NONNULL;
 
-enum { PROVIDER_ADDRESS_CAP = 320 }; /* bytes that hold every one */
-/* host:port or [host]:port, cut to `cap` bytes with the NUL that ends it; returns its length. */
-size_t provider_address(const struct provider *p, char *out, size_t cap) NONNULL;
-
 /* Does the provider answer to this reference?  docs/REGISTRY.md section 2.3. */
 bool provider_matches(const struct provider *p, const struct refkey *k) NONNULL;
 

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/yaml.h"
 #include "registry/condition.h"
 
 enum rule_result {
@@ -46,6 +47,10 @@ struct condition_rule {
     struct rule_step *steps;
     size_t n;
 };
+
+/* The root of a rule in YAML; an empty text is RULE_NONE. */
+enum rule_result rule_root(struct str text, struct arena *a, const struct yaml_node **root,
+                           struct err *e) __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
 
 /* Content of a *.condition-router node. */
 enum rule_result condition_rule_from_yaml(struct str text, enum dubbo_line line, struct arena *a,

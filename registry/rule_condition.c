@@ -112,19 +112,27 @@ static unsigned version_number(struct str s)
     return (unsigned)(a * 100 + b);
 }
 
+enum rule_result rule_root(struct str text, struct arena *a, const struct yaml_node **root,
+                           struct err *e)
+{
+    if (str_trim(text).n == 0)
+        return RULE_NONE;
+    *root = yaml_load_plain(text, a, e);
+    return *root != NULL ? RULE_OK : RULE_BAD;
+}
+
 enum rule_result condition_rule_from_yaml(struct str text, enum dubbo_line line, struct arena *a,
                                           struct condition_rule *out, struct err *e)
 {
+    enum rule_result r = RULE_OK;
     const struct yaml_node *root = NULL;
     const struct yaml_node *list = NULL;
     unsigned version = 0;
 
     *out = (struct condition_rule){0};
-    if (str_trim(text).n == 0)
-        return RULE_NONE;
-    root = yaml_load_plain(text, a, e);
-    if (root == NULL)
-        return RULE_BAD;
+    r = rule_root(text, a, &root, e);
+    if (r != RULE_OK)
+        return r;
     version = version_number(yaml_text(root, STR("configVersion")));
     if (line >= DUBBO_33 && version > 301) {
         err_set(e, "version " STR_FMT " is newer than 3.1",

@@ -58,15 +58,14 @@ static bool read_tag(const struct yaml_node *n, enum dubbo_line line, struct are
 enum rule_result tag_rule_from_yaml(struct str text, enum dubbo_line line, struct arena *a,
                                     struct tag_rule *out, struct err *e)
 {
+    enum rule_result r = RULE_OK;
     const struct yaml_node *root = NULL;
     const struct yaml_node *tags = NULL;
 
     *out = (struct tag_rule){0};
-    if (str_trim(text).n == 0)
-        return RULE_NONE;
-    root = yaml_load_plain(text, a, e);
-    if (root == NULL)
-        return RULE_BAD;
+    r = rule_root(text, a, &root, e);
+    if (r != RULE_OK)
+        return r;
     if (str_is(yaml_text(root, STR("enabled")), "false"))
         return RULE_NONE;
     tags = yaml_find(root, STR("tags"));

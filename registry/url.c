@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/fatal.h"
+
 /* The length of the sequence of two to four bytes at the start of `s`; 0 when it is broken, overlong
  * or a surrogate. */
 static size_t utf8_length(struct str s)
@@ -67,16 +69,40 @@ bool url_host_ok(struct str host)
     return strlen(text) == host.n && inet_pton(AF_INET6, text, &v6) == 1;
 }
 
-void url_add_host_port(struct str host, uint16_t port, struct buf *out)
+size_t url_print_host_port(struct str host, uint16_t port, char *out, size_t cap)
 {
     bool v6 = str_find(host, ':') != host.n;
+    char digits[6];
+    size_t n_port = 0;
+    size_t n = 0;
+
+    ASSERT(cap > 8);
+
+    for (unsigned v = port; v != 0 || n_port == 0; v /= 10)
+        digits[n_port++] = (char)('0' + v % 10);
+    size_t room = cap - n_port - 2 - (v6 ? 2 : 0);
+    size_t n_host = host.n < room ? host.n : room;
 
     if (v6)
-        buf_add_u8(out, '[');
-    buf_add_str(out, host);
+        out[n++] = '[';
+    memcpy(out + n, host.p, n_host);
+    n += n_host;
     if (v6)
-        buf_add_u8(out, ']');
-    buf_printf(out, ":%u", (unsigned)port);
+        out[n++] = ']';
+    out[n++] = ':';
+    while (n_port != 0)
+        out[n++] = digits[--n_port];
+    out[n] = '\0';
+    return n;
+}
+
+void url_add_host_port(struct str host, uint16_t port, struct buf *out)
+{
+    size_t cap = host.n + 9; /* brackets, colon, five digits, NUL */
+    uint8_t *to = buf_reserve(out, cap);
+
+    if (to != NULL)
+        buf_commit(out, url_print_host_port(host, port, (char *)to, cap));
 }
 
 static struct str from(struct str s, size_t at)

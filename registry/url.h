@@ -57,6 +57,10 @@ struct str url_param(const struct url *u, struct str key) __attribute__((nonnull
 /* An IP address (IPv6 may carry a %scope) or a host name of letters, digits, '.', '-' and '_'. */
 bool url_host_ok(struct str host);
 
+enum { URL_HOST_PORT_CAP = URL_HOST_MAX + 9 }; /* bytes that hold every one */
+/* host:port or [host]:port, the host cut so that it fits into `cap` bytes with the NUL; returns its length. */
+size_t url_print_host_port(struct str host, uint16_t port, char *out, size_t cap)
+    __attribute__((nonnull(3)));
 /* host:port with brackets around an IPv6 address. */
 void url_add_host_port(struct str host, uint16_t port, struct buf *out) __attribute__((nonnull(3)));
 

@@ -118,6 +118,18 @@ def many_query_parameters():
     a.kill()
 
 
+def no_request_is_too_long_for_the_access_log():
+    """A method of 12,000 bytes that would have to be escaped: cut, but there."""
+    name = os.path.join(os.environ.get("TMPDIR", "/tmp"), "access.log")
+    g = kit.Gateway(config(limits={"request_header": "64k"}, logging={"access": {"target": name}}))
+    raw(b"\x01" * 12000 + b" /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    raw(b"M" * 12000 + b" /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    g.stop()
+    with open(name, encoding="utf-8") as f:
+        lines = [json.loads(x) for x in f]
+    assert [x["method"] for x in lines] == ["\x01" * 64, "M" * 64], lines
+
+
 def errors_outside_the_library_have_a_code():
     a = kit.Stub()
     g = kit.Gateway(config(limits={"request_body": "16k", "header_timeout": "1s", "body_timeout": "1s"}))
@@ -166,5 +178,5 @@ def why_of_a_call_that_failed():
 
 
 if __name__ == "__main__":
-    kit.run([unix_socket_with_two_workers, configurations_that_cannot_work, bad_configurations_are_told_exactly, error_of_defaults_is_told_once, many_query_parameters,
+    kit.run([unix_socket_with_two_workers, configurations_that_cannot_work, bad_configurations_are_told_exactly, error_of_defaults_is_told_once, many_query_parameters, no_request_is_too_long_for_the_access_log,
              errors_outside_the_library_have_a_code, every_reload_is_logged, why_of_a_call_that_failed])
