@@ -367,7 +367,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     }
 }
 
-/* We read the query ourselves.  The library would make a record of 40 bytes and more of every parameter in the memory
+/* We read the query ourselves.  The library would make a record of every parameter in the memory
  * that the connection has for headers, and closes without an answer when that is used up: 120 short parameters are
  * enough for 8 KiB.  It splits behind this callback and up to the NUL. */
 static void hide_query(const char *uri)
