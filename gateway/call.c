@@ -148,8 +148,8 @@ static bool condition_listed(const struct call_plan *p, enum retry_condition why
 /* May another provider be asked?  docs/OPERATIONS.md section 2.6 */
 static bool may_retry(struct call *c, enum outcome o)
 {
-    return c->tries <= c->plan.attempts && c->tries < CALL_TRIES_MAX &&
-           condition_listed(&c->plan, outcome_row(o)->retry) &&
+    return c->plan.attempts != 0 && c->tries - c->unreached <= c->plan.attempts &&
+           c->tries < CALL_TRIES_MAX && condition_listed(&c->plan, outcome_row(o)->retry) &&
            c->deadline_ms > c->home->w->now_ms + MIN_TRY_MS &&
            budget_allows(c, outcome_row(o)->retry);
 }
@@ -170,6 +170,8 @@ static void try_failed(struct call *c, enum outcome o)
         return;
     c->failed = told_outcome(c, o);
     c->failed_why = outcome_row(o)->retry;
+    if (c->failed_why == RETRY_CONNECT_FAILURE)
+        c->unreached++; /* no provider saw this try: it is none of the plan's attempts */
     if (!may_retry(c, o)) {
         finish(c, c->failed);
         return;
@@ -379,8 +381,8 @@ static struct endpoint *pick(struct call *c)
         .tried = c->tried,
         .n_tried = n_tried,
         /* a new connection may stand; an answer would be the same again */
-        .tried_too = c->failed_why == RETRY_CONNECT_FAILURE ||
-                     c->failed_why == RETRY_CONNECTION_LOST,
+        .tried_too = c->tries <= c->plan.attempts && (c->failed_why == RETRY_CONNECT_FAILURE ||
+                                                      c->failed_why == RETRY_CONNECTION_LOST),
         .body_len = frame_length(c),
     };
 

@@ -50,8 +50,8 @@ struct call_plan {
     bool timeout_explicit; /* false: a provider's own timeout wins over timeout_ms */
     uint32_t max_timeout_ms;
     uint32_t per_try_timeout_ms; /* 0 = what is left of the timeout */
-    unsigned attempts;           /* further tries after the first */
-    unsigned conditions;         /* bit set of enum retry_condition */
+    unsigned attempts;   /* further tries after the first, not counting those that reached nobody */
+    unsigned conditions; /* bit set of enum retry_condition */
     bool idempotent;
     unsigned idempotent_conditions;
     unsigned budget_percent;
@@ -81,6 +81,7 @@ struct call {
     uint64_t try_start_us;
     uint64_t provider_us; /* time of the last try */
     unsigned tries;
+    unsigned unreached;  /* tries among them that reached no provider */
     bool retrying;       /* holds a share of the retry budget */
     enum outcome failed; /* of the last try; stands when there is nobody else to ask */
     enum retry_condition failed_why;
