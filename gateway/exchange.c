@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fatal.h"
+#include "gateway/exchange_parts.h"
 #include "gateway/outcome.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
 
 /* ---------------------------------------------------------------- phases */
 
-static void enter(struct client *c, enum phase to)
+void client_enter(struct client *c, enum phase to)
 {
     struct exchanges *h = c->home;
 
@@ -223,84 +224,6 @@ static void exchange_put(struct exchanges *h, struct exchange *x)
     list_add(&h->free_exchanges, &x->link);
 }
 
-/* ---------------------------------------------------------------- answers */
-
-static void on_body_sent(void *cls)
-{
-    out_buf_put(cls);
-}
-
-static struct MHD_Response *make_response(struct out_buf *body)
-{
-    if (body == NULL)
-        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    return MHD_create_response_from_buffer_with_free_callback_cls(body->buf.len, body->buf.data,
-                                                                  &on_body_sent, body);
-}
-
-static bool must_close(const struct exchange *x)
-{
-    const struct exchanges *h = x->client->home;
-
-    return x->close || h->draining ||
-           (h->limits.keepalive_requests != 0 &&
-            x->client->requests >= h->limits.keepalive_requests);
-}
-
-static void add_header(struct MHD_Response *response, struct exchange *x, struct str name,
-                       struct str value)
-{
-    /* names and values come from the table of our answers, which ends them with NUL; a value that the
-     * library refuses (control bytes) is left out */
-    if (MHD_add_response_header(response, name.p, value.p) != MHD_YES)
-        x->client->home->activity++;
-}
-
-bool exchange_answer(struct exchange *x, unsigned status, const struct header *headers,
-                     size_t n_headers, struct out_buf *body)
-{
-    struct exchanges *h = x->client->home;
-    struct MHD_Response *response = NULL;
-    bool queued = false;
-
-    ASSERT(!x->answered);
-
-    response = make_response(body);
-    if (response == NULL && body != NULL)
-        out_buf_put(body);
-    if (response != NULL) {
-        x->bytes_out = body != NULL ? body->buf.len : 0;
-        for (size_t i = 0; i < n_headers; i++)
-            add_header(response, x, headers[i].name, headers[i].value);
-        if (must_close(x))
-            add_header(response, x, STR("Connection"), STR("close"));
-        queued = MHD_queue_response(x->client->mhd, status, response) == MHD_YES;
-        MHD_destroy_response(response);
-    }
-    x->answered = true;
-    x->status = queued ? (uint16_t)status : 0;
-    if (!queued)
-        shutdown(x->client->fd, SHUT_RDWR);
-    enter(x->client, PHASE_WRITE);
-    if (x->suspended) {
-        x->suspended = false;
-        h->n_suspended--;
-        MHD_resume_connection(x->client->mhd);
-        h->need_run = true;
-    }
-    return queued;
-}
-
-void exchange_suspend(struct exchange *x)
-{
-    ASSERT(!x->suspended && !x->answered);
-
-    x->suspended = true;
-    x->client->home->n_suspended++;
-    enter(x->client, PHASE_CALL);
-    MHD_suspend_connection(x->client->mhd);
-}
-
 /* ---------------------------------------------------------------- the library's callbacks */
 
 static struct client *client_of(struct MHD_Connection *mhd)
@@ -395,7 +318,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     hide_query(uri);
     c->requests++;
     if (c->phase == PHASE_IDLE)
-        enter(c, PHASE_HEADERS);
+        client_enter(c, PHASE_HEADERS);
     counter_add(&h->stats.requests_total, 1);
     return x;
 }
@@ -522,14 +445,16 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
         return MHD_NO;
     if (!x->seen_head) {
         x->seen_head = true;
-        enter(x->client, PHASE_BODY);
+        client_enter(x->client, PHASE_BODY);
         fill_request(x, mhd, method, version);
         at_the_door(x, mhd);
         return MHD_YES;
     }
     if (*size != 0)
         return take_body(x, data, size);
-    if (!x->answered && !x->suspended) {
+    if (x->wait == WAIT_LINGERING) {
+        exchange_linger(x);
+    } else if (!x->answered && x->wait == WAIT_NONE) {
         x->request.body = buf_str(&x->body);
         h->hooks->on_request(x);
     }
@@ -546,9 +471,11 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **req_cls,
     if (x == NULL)
         return;
     *req_cls = NULL;
+    if (x->wait == WAIT_LINGERING)
+        linger_cancel(&h->linger);
     h->body_bytes -= x->body.len;
     h->hooks->on_done(x, x->answered && code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    enter(x->client, PHASE_IDLE);
+    client_enter(x->client, PHASE_IDLE);
     exchange_put(h, x);
 }
 

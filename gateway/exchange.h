@@ -1,6 +1,6 @@
 /*
  * HTTP requests and their answers at libmicrohttpd: the only files that know the library are exchange,
- * exchange_daemon and admin.
+ * exchange_answer, turn and admin.
  *
  * One `struct exchanges` per worker: its daemons (one per listener), the clients' connections by phase,
  * and pools of exchanges and output buffers that are used again, so that a warm worker allocates nothing
@@ -24,6 +24,7 @@
 #include "base/list.h"
 #include "base/stats.h"
 #include "gateway/door.h"
+#include "gateway/linger.h"
 #include "gateway/request.h"
 
 enum phase { PHASE_HEADERS, PHASE_BODY, PHASE_CALL, PHASE_WRITE, PHASE_IDLE, PHASES };
@@ -46,6 +47,9 @@ struct client {
 
 enum { EXCHANGE_HEADERS_MAX = 512 };
 
+/* For what comes later: not at all, as a ready connection of the library, or out of its sight (linger.h). */
+enum wait { WAIT_NONE, WAIT_LINGERING, WAIT_SUSPENDED };
+
 struct exchange {
     struct list link; /* pool */
     struct client *client;
@@ -57,9 +61,10 @@ struct exchange {
     size_t max_body;   /* of the route; set by on_head */
     uint64_t start_us; /* first byte of the request line seen */
     bool seen_head;
-    bool suspended;
     bool answered;
-    bool close;       /* the connection ends with this answer */
+    bool close; /* the connection ends with this answer */
+    enum wait wait;
+    unsigned turns;   /* lingered so far */
     uint16_t status;  /* of the answer; 0 = none */
     size_t bytes_out; /* body of the answer */
     void *user;       /* the call's */
@@ -86,12 +91,12 @@ struct exchange_limits {
 struct exchange_hooks {
     /* Head complete and through the door.  Answers (exchange_answer) to refuse, or sets max_body. */
     void (*on_head)(struct exchange *x);
-    /* Request complete.  Answers now, or calls exchange_suspend and answers later. */
+    /* Request complete.  Answers now, or calls exchange_wait and answers later. */
     void (*on_request)(struct exchange *x);
     /* The door refused: answer with this. */
     void (*on_refused)(struct exchange *x, const struct problem *p);
-    /* Answer written, or the connection ended (`x->status` 0: without any answer).  Not called for
-     * suspended exchanges. The exchange is gone afterwards. */
+    /* Answer written, or the connection ended (`x->status` 0: without any answer).  Not called while the
+     * exchange is suspended; while it lingers it means that the client left. The exchange is gone afterwards. */
     void (*on_done)(struct exchange *x, bool complete);
     /* Is this TCP peer one of trusted_proxies? */
     bool (*is_trusted)(void *owner, const struct sockaddr *peer);
@@ -119,6 +124,7 @@ struct exchanges {
     uint64_t activity; /* callbacks that ran: the spin brake watches it */
     size_t body_bytes; /* of requests being received */
     unsigned n_suspended;
+    struct lingering linger;
     bool need_run; /* something was resumed: MHD_run before the loop sleeps */
     bool draining; /* every answer says Connection: close */
 };
@@ -135,13 +141,13 @@ struct out_buf *out_buf_get(struct exchanges *h) NONNULL MUST_CHECK;
 void out_buf_put(struct out_buf *b) NONNULL;
 
 /*
- * Sends the answer.  `body` (may be NULL) changes hands.  Also for a suspended exchange, which is then
- * resumed.  False when the library refuses: the connection is closed.
+ * Sends the answer.  `body` (may be NULL) changes hands.  Also for one that waits, whose
+ * wait ends.  False when the library refuses: the connection is closed.
  */
 bool exchange_answer(struct exchange *x, unsigned status, const struct header *headers,
                      size_t n_headers, struct out_buf *body) __attribute__((nonnull(1)));
 /* Inside on_request only: the answer will come later. */
-void exchange_suspend(struct exchange *x) NONNULL;
+void exchange_wait(struct exchange *x) NONNULL;
 
 /* Every 100 ms: cuts connections whose phase took too long. */
 void exchanges_sweep(struct exchanges *h) NONNULL;

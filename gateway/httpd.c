@@ -400,7 +400,7 @@ static void on_request(struct exchange *x)
     r->call = c;
     call_start(c);
     if (!x->answered)
-        exchange_suspend(x);
+        exchange_wait(x);
 }
 
 /* ---------------------------------------------------------------- done */

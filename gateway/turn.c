@@ -95,6 +95,8 @@ static void run_library(struct turn *t)
         if (!t->http->need_run && (!ready || t->braking))
             break;
         run_all(t);
+        if (t->http->linger.n != 0)
+            break; /* these are always ready: the idle watcher brings the next turn */
     }
     t->last_run_us = t->http->n_suspended >= MANY_SUSPENDED ? clock_us() : 0;
     ready = has_ready(t);
@@ -128,7 +130,12 @@ static void on_idle(struct ev_loop *loop, ev_idle *e, int events)
 static void on_readable(struct ev_loop *loop, ev_io *e, int events)
 {
     struct turn_listener *l = container_of(e, struct turn_listener, io);
+    struct exchanges *h = l->home->http;
 
+    /* one run for what clients and what providers sent in this turn */
+    h->need_run = true;
+    if (h->n_suspended < MANY_SUSPENDED)
+        return;
     if (MHD_run(l->daemon) != MHD_YES)
         l->home->http->activity++;
 }

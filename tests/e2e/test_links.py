@@ -4,6 +4,7 @@
 import json
 import os
 import socket
+import struct
 import sys
 import threading
 import time
@@ -202,10 +203,11 @@ def address_without_a_route():
     """connect() fails at once: the next provider, or 503."""
     a = kit.Stub(20880, 20881, "-n", "a")
     c = config("20880")
-    c["services"][0]["providers"] += ["dubbo://240.0.0.1:20880", "dubbo://240.0.0.2:20880"]
+    c["services"][0]["providers"] += ["dubbo://240.0.0.%d:20880" % i for i in range(1, 4)]
     c["services"].append({"name": "alone", "interface": "demo.Alone", "providers": ["dubbo://240.0.0.1:20880"]})
     c["direct"]["allow"] = ["*"]
     g = kit.Gateway(c)
+    assert whoami()[:2] == (200, "a"), "a try that no provider saw counts as none"
     h = kit.Http()
     for _ in range(40):
         assert whoami(h)[:2] == (200, "a")
@@ -328,9 +330,50 @@ def clients_that_leave():
     a.kill()
 
 
+def clients_that_reset_under_load():
+    """Under load calls wait without being suspended: a reset is seen at once, ends that call only, and nothing is left."""
+    a = kit.Stub()
+    g = kit.Gateway(config(20880, defaults={"timeout": "2s"}))
+    assert whoami()[0] == 200
+    before = len(os.listdir("/proc/%d/fd" % g.proc.pid))
+    end = time.monotonic() + 2
+    bad, done, resets = [], [], []
+    head = b"POST /%s/%s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+
+    def steady():
+        h = kit.Http()
+        while time.monotonic() < end:
+            what = whoami(h)[:2]
+            done.append(1)
+            if what[0] != 200:
+                bad.append(what)
+
+    def resetting():
+        while time.monotonic() < end:
+            clients = [kit.RawClient() for _ in range(8)]
+            for c in clients:
+                c.s.sendall(head % (IFACE.encode(), b"slow", 4, b"[20]"))
+            for c in clients:
+                c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                c.s.close()
+                resets.append(1)
+
+    threads = [threading.Thread(target=f) for f in [steady] * 16 + [resetting] * 2]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not bad, bad[:3]
+    assert len(done) > 100 and len(resets) > 50, (len(done), len(resets))
+    kit.wait_until(lambda: g.reference(IFACE)["in_flight"] == 0, 5, "no call is pending")
+    kit.wait_until(lambda: len(os.listdir("/proc/%d/fd" % g.proc.pid)) <= before + 3, 5, "no descriptor is left")
+    g.stop()
+    a.kill()
+
+
 if __name__ == "__main__":
     kit.run([link_that_goes_silent, silent_link_to_the_only_provider, silent_idle_link_is_found_by_heartbeats,
              heartbeats_keep_a_connection, unanswered_heartbeats_end_a_connection,
              heartbeats_of_the_provider_are_answered, hasty_heartbeat_of_a_url_is_slowed_down,
              provider_that_is_slow_to_greet, address_without_a_route, cut_link, slow_link, answers_out_of_order,
-             late_answers_meet_nobody, clients_that_leave])
+             late_answers_meet_nobody, clients_that_leave, clients_that_reset_under_load])
