@@ -19,18 +19,23 @@ enum {
 
 static void read_now(struct zk_path *p, uint64_t now);
 
-static void set_watch(struct zk_path *p, bool on)
+void zk_count_watch(struct zk_session *s, bool *flag, bool on)
 {
-    struct counter *c = &p->session->zk->source->home->numbers.watches;
+    struct counter *c = &s->zk->source->home->numbers.watches;
 
-    if (p->watch_set == on)
+    if (*flag == on)
         return;
-    p->watch_set = on;
+    *flag = on;
     counter_set(c, on ? counter_get(c) + 1 : counter_get(c) - 1);
 }
 
+static void set_watch(struct zk_path *p, bool on)
+{
+    zk_count_watch(p->session, &p->watch_set, on);
+}
+
 /* NOLINTBEGIN(readability-function-size): the macros of uthash */
-static struct zk_path *path_of(struct zk *z, struct str interface)
+struct zk_path *zk_path_of(struct zk *z, struct str interface)
 {
     struct zk_path *p = NULL;
 
@@ -49,7 +54,7 @@ static void table_remove(struct zk *z, struct zk_path *p)
 }
 /* NOLINTEND(readability-function-size) */
 
-static bool wants_watch(const struct zk_path *p)
+bool zk_wants_watch(const struct zk_path *p)
 {
     list_each(l, &p->refs) {
         if (container_of(l, struct zk_ref, link)->ref->watched)
@@ -72,7 +77,7 @@ static bool may_read(const struct zk_path *p, uint64_t now)
 }
 
 /* Now, when nothing speaks against it; else by the tick. */
-static void read_soon(struct zk_path *p)
+void zk_path_read(struct zk_path *p)
 {
     uint64_t now = clock_ms();
 
@@ -143,14 +148,14 @@ static void on_error(struct zk_path *p, int rc)
 /* The watch for a node that is not there yet. */
 static void on_exists(struct zk_session *s, struct zk_op *op)
 {
-    struct zk_path *p = path_of(s->zk, str_from(op->key));
+    struct zk_path *p = zk_path_of(s->zk, str_from(op->key));
 
     if (p == NULL || p->session != s)
         return;
     if (op->rc == ZNONODE)
         set_watch(p, true);
     else
-        read_soon(p); /* it came between the read and the watch, or the answer was lost */
+        zk_path_read(p); /* it came between the read and the watch, or the answer was lost */
 }
 
 static void watch_creation(struct zk_path *p)
@@ -175,8 +180,8 @@ static void note_zxid(struct zk_path *p, const struct Stat *stat, struct list_re
 
 static void on_children(struct zk_session *s, struct zk_op *op)
 {
-    struct zk_path *p = path_of(s->zk, str_from(op->key));
-    struct list_report l = {.exists = op->rc == ZOK};
+    struct zk_path *p = zk_path_of(s->zk, str_from(op->key));
+    struct list_report l = {.exists = op->rc == ZOK, .consumer_ip = str_from(s->zk->consumer_ip)};
     struct arena a;
     struct str *urls = NULL;
 
@@ -192,27 +197,30 @@ static void on_children(struct zk_session *s, struct zk_op *op)
         note_zxid(p, &op->stat, &l);
     if (l.exists && op->watch)
         set_watch(p, true);
-    else if (wants_watch(p) && l.exists)
+    else if (zk_wants_watch(p) && l.exists)
         mark_dirty(p); /* it became a subscription while this read was under way */
-    else if (wants_watch(p))
+    else if (zk_wants_watch(p))
         watch_creation(p);
     arena_init(&a);
     urls = arena_alloc(&a, (op->n_names + 1) * sizeof(*urls));
     l.n = decode_names(op, &a, urls);
     l.urls = urls;
+    l.configurators = zk_rules(p);
     deliver(p, &l, NULL);
     arena_free(&a);
 }
 
 static void read_now(struct zk_path *p, uint64_t now)
 {
-    struct zk_op *op = zk_op_new(p->session, p->interface, p->path, on_children);
     struct zk_handle *h = p->session->handle;
+    struct zk_op *op = NULL;
 
+    zk_rules_before_providers(p);
+    op = zk_op_new(p->session, p->interface, p->path, on_children);
     list_remove(&p->dirty);
     p->in_flight = true;
     p->last_read_ms = now;
-    op->watch = wants_watch(p);
+    op->watch = zk_wants_watch(p);
     zk_op_sent(op, zoo_awget_children2(h->h, op->path, op->watch ? zk_watcher : NULL,
                                        op->watch ? h : NULL, zk_on_strings, op));
 }
@@ -243,11 +251,15 @@ void zk_paths_event(struct zk_session *s, const char *path)
 
     if (!str_starts(rest, root) || rest.n <= root.n + 1)
         return;
-    p = path_of(s->zk, str_cut(str_sub(rest, root.n + 1, rest.n), '/', &rest));
+    p = zk_path_of(s->zk, str_cut(str_sub(rest, root.n + 1, rest.n), '/', &rest));
     if (p == NULL || p->session != s)
         return;
+    if (str_is(rest, "configurators")) {
+        zk_rules_event(p);
+        return;
+    }
     set_watch(p, false); /* it fires once */
-    read_soon(p);
+    zk_path_read(p);
 }
 
 void zk_paths_lost(struct zk_session *s)
@@ -256,6 +268,7 @@ void zk_paths_lost(struct zk_session *s)
         struct zk_path *p = container_of(l, struct zk_path, link);
 
         set_watch(p, false);
+        zk_rules_lost(p);
         p->in_flight = false;
         p->last_read_ms = p->not_before_ms = 0;
         mark_dirty(p);
@@ -290,7 +303,7 @@ static struct zk_path *new_path(struct zk *z, struct str interface)
     memcpy(p->interface, interface.p, interface.n);
     p->path = xcalloc(1, len);
     snprintf(p->path, len, "%s/%s/providers", z->source->conf.root, p->interface);
-    p->bytes = strlen(p->path) + WATCH_OVERHEAD;
+    p->bytes = strlen(p->path) + zk_rules_bytes(p) + 2 * WATCH_OVERHEAD;
     p->session = session_for(z, p->bytes);
     p->session->watch_bytes += p->bytes;
     list_init(&p->dirty);
@@ -306,18 +319,14 @@ static void on_removed(struct zk_session *s, struct zk_op *op)
     /* whatever it says: an event for a path that nobody reads is ignored */
 }
 
-static void remove_watch(struct zk_path *p)
+void zk_remove_watch(struct zk_session *s, const char *path)
 {
-    struct zk_session *s = p->session;
     struct zk_op *op = NULL;
     void_completion_t *done = NULL;
 
-    if (!p->watch_set)
-        return;
-    set_watch(p, false);
     if (!zk_can_send(s) || s->zk->source->home->stopping)
         return;
-    op = zk_op_new(s, NULL, p->path, on_removed);
+    op = zk_op_new(s, NULL, path, on_removed);
     /* zoo_aremove_watches would only ask the server whether there is a watch.  The header asks for a pointer to
      * the callback; what the library calls is the callback itself. */
     done = (void_completion_t *)(uintptr_t)zk_on_void; /* NOLINT(performance-no-int-to-ptr) */
@@ -326,7 +335,11 @@ static void remove_watch(struct zk_path *p)
 
 static void free_path(struct zk_path *p)
 {
-    remove_watch(p);
+    if (p->watch_set) {
+        set_watch(p, false);
+        zk_remove_watch(p->session, p->path);
+    }
+    zk_rules_free(p);
     p->session->watch_bytes -= p->bytes;
     list_remove(&p->dirty);
     list_remove(&p->link);
@@ -343,7 +356,7 @@ void zk_watch(void *kind, struct reference *ref)
     if (zr == NULL) {
         zr = xcalloc(1, sizeof(*zr));
         zr->ref = ref;
-        zr->path = path_of(z, ref->key.interface);
+        zr->path = zk_path_of(z, ref->key.interface);
         if (zr->path == NULL)
             zr->path = new_path(z, ref->key.interface);
         list_init(&zr->queue);
@@ -352,7 +365,7 @@ void zk_watch(void *kind, struct reference *ref)
         ref->kind_ref = zr;
     }
     zr->path->last_read_ms = 0; /* who is new does not wait for the pace of changes */
-    read_soon(zr->path);
+    zk_path_read(zr->path);
 }
 
 void zk_unwatch(void *kind, struct reference *ref)
@@ -375,5 +388,5 @@ void zk_refresh(void *kind, struct reference *ref)
     const struct zk_ref *zr = ref->kind_ref;
 
     if (zr != NULL)
-        read_soon(zr->path);
+        zk_path_read(zr->path);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fatal.h"
+#include "registry/configurator.h"
 #include "registry/url.h"
 
 enum { WEIGHT_DEFAULT = 100, WARMUP_DEFAULT_MS = 600000, PAYLOAD_DEFAULT = 8 << 20 };
@@ -204,31 +205,56 @@ static void read_numbers(const struct url *u, struct provider *out)
     out->deprecated = is_true(url_param(u, STR("deprecated")));
 }
 
-bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
+static bool is_provider(const struct url *u, struct err *e)
 {
-    struct url u;
+    struct str category = url_param(u, STR("category"));
 
-    if (!url_parse(url, &u, e))
-        return false;
-    if (!url_host_ok(u.host)) {
+    if (!url_host_ok(u->host)) {
         err_set(e, "host is neither an address nor a name");
         return false;
     }
-    if (u.port == 0) {
+    if (u->port == 0) {
         err_set(e, "no port");
         return false;
     }
-
-    struct str category = url_param(&u, STR("category"));
-
     if (category.n != 0 && !str_is(category, "providers")) {
         err_set(e, "category \"" STR_FMT "\" is not providers", STR_ARG(str_sub(category, 0, 40)));
         return false;
     }
-    *out = (struct provider){.unusable = judge(&u), .addr.sa.sa_family = AF_UNSPEC};
-    read_texts(&u, a, out);
-    read_numbers(&u, out);
-    read_method_params(&u, a, out);
+    return true;
+}
+
+static void read_provider(const struct url *u, struct arena *a, struct provider *out)
+{
+    *out = (struct provider){.unusable = judge(u), .addr.sa.sa_family = AF_UNSPEC};
+    read_texts(u, a, out);
+    read_numbers(u, out);
+    read_method_params(u, a, out);
+}
+
+bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
+{
+    struct url u;
+
+    if (!url_parse(url, &u, e) || !is_provider(&u, e))
+        return false;
+    read_provider(&u, a, out);
+    return true;
+}
+
+bool provider_from_url_over(struct str url, const struct configurators *over,
+                            const struct conf_consumer *consumer, struct arena *a,
+                            struct provider *out, struct err *e)
+{
+    struct url u;
+    struct conf_url c;
+
+    if (!url_parse(url, &u, e) || !is_provider(&u, e))
+        return false;
+    c = (struct conf_url){u.host, u.port, u.params, u.n_params, URL_PARAMS_MAX};
+    configurators_apply(over, consumer, DUBBO_33, &c);
+    u.n_params = c.n;
+    read_provider(&u, a, out);
     return true;
 }
 

@@ -27,6 +27,9 @@ enum unusable {
     UNUSABLE_REASONS,       /* must stay last */
 };
 
+struct configurators;
+struct conf_consumer;
+
 struct method_param {
     struct str method;
     uint32_t timeout_ms; /* 0 = not given */
@@ -77,6 +80,12 @@ struct provider {
  */
 bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
     __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
+
+/* The same after `over` has been written over the URL's parameters, for this consumer. */
+bool provider_from_url_over(struct str url, const struct configurators *over,
+                            const struct conf_consumer *consumer, struct arena *a,
+                            struct provider *out, struct err *e)
+    __attribute__((nonnull(2, 3, 4, 5, 6))) MUST_CHECK;
 
 /* The same for a fixed address of the configuration: "dubbo://" may be missing, and what the URL does
  * not say (path, interface, version, group) is what the reference says. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fatal.h"
 #include "base/log.h"
+#include "registry/configurator.h"
 #include "registry/core.h"
 
 #define S(state) (1U << (state))
@@ -324,6 +325,20 @@ static void settle(const struct reference *ref, struct provider *p)
              STR_ARG(p->host), e.text);
 }
 
+static bool read_url(const struct reference *ref, const struct list_report *l, struct str url,
+                     struct arena *a, struct provider *out, struct err *e)
+{
+    const struct conf_consumer consumer = {.ip = l->consumer_ip,
+                                           .application = str_from(ref->home->opts.application),
+                                           .key = ref->key};
+
+    if (ref->source->kind->fixed)
+        return provider_from_address(url, &ref->key, a, out, e);
+    if (l->configurators == NULL)
+        return provider_from_url(url, a, out, e);
+    return provider_from_url_over(url, l->configurators, &consumer, a, out, e);
+}
+
 /* URL texts to the providers of this reference; garbage is skipped and told. */
 static size_t parse_urls(const struct reference *ref, const struct list_report *l, struct arena *a,
                          struct provider *out)
@@ -332,9 +347,7 @@ static size_t parse_urls(const struct reference *ref, const struct list_report *
 
     for (size_t i = 0; i < l->n; i++) {
         struct err e = {0};
-        bool ok = ref->source->kind->fixed
-                      ? provider_from_address(l->urls[i], &ref->key, a, &out[n], &e)
-                      : provider_from_url(l->urls[i], a, &out[n], &e);
+        bool ok = read_url(ref, l, l->urls[i], a, &out[n], &e);
 
         if (!ok)
             log_warn("registry", "%s: a provider is skipped: %s", ref->key_text, e.text);

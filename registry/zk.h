@@ -6,6 +6,7 @@
  *   kind_zookeeper_op.c         asynchronous calls and their answers
  *   kind_zookeeper_hosts.c      server addresses, our own address
  *   kind_zookeeper_paths.c      provider lists: reads and watches, one per interface
+ *   kind_zookeeper_rules.c      rules beside them: configurators
  *   kind_zookeeper_consumer.c   our consumer nodes
  *
  * The client library runs two threads per handle.  Its callbacks copy what they got and post it to the
@@ -83,7 +84,17 @@ struct zk {
     bool new_tree;         /* the root was made anew while we knew it */
 };
 
-/* An interface: one read, one watch, any number of references. */
+/* ROOT/IFACE/configurators of an interface, read before its providers: the answers come in that order, so no list
+ * is used without them. */
+struct zk_rules {
+    struct zk_rule_set *set; /* NULL: none */
+    bool in_flight;
+    bool again; /* changed while in flight */
+    bool known; /* read in this session, and no event since */
+    bool watch_set;
+};
+
+/* An interface: one read and watch of its providers, one of its rules, any number of references. */
 struct zk_path {
     UT_hash_handle hh;
     struct zk_session *session;
@@ -99,6 +110,7 @@ struct zk_path {
     uint64_t not_before_ms;
     unsigned failures;
     int64_t pzxid; /* of the last list */
+    struct zk_rules rules;
     char interface[];
 };
 
@@ -182,6 +194,26 @@ bool zk_paths_tick(struct zk_session *s, uint64_t now_ms);
 void zk_paths_event(struct zk_session *s, const char *path);
 /* The handle and its watches are gone: everything is read again, at the pace of the tick. */
 void zk_paths_lost(struct zk_session *s);
+
+struct zk_path *zk_path_of(struct zk *z, struct str interface);
+bool zk_wants_watch(const struct zk_path *p);
+/* Reads the providers again, now or at the pace of changes. */
+void zk_path_read(struct zk_path *p);
+/* Sets `flag` and counts. */
+void zk_count_watch(struct zk_session *s, bool *flag, bool on);
+void zk_remove_watch(struct zk_session *s, const char *path);
+
+/* ---- rules ---- */
+/* NULL: none. */
+const struct configurators *zk_rules(const struct zk_path *p);
+/* The session can send. */
+void zk_rules_before_providers(struct zk_path *p);
+void zk_rules_read(struct zk_path *p);
+void zk_rules_event(struct zk_path *p);
+void zk_rules_lost(struct zk_path *p);
+void zk_rules_free(struct zk_path *p);
+/* Of the watched path. */
+size_t zk_rules_bytes(const struct zk_path *p);
 
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);

@@ -1,3 +1,4 @@
+#include "registry/configurator.h"
 #include "registry/provider.h"
 #include "registry/url.h"
 
@@ -240,6 +241,35 @@ static bool matches(const char *url, const char *key)
     return provider_matches(&p, &k);
 }
 
+START_TEST(configurators_are_written_over_the_url)
+{
+    static const char *const urls[] = {
+        "override://h:1/a.B?category=configurators&weight=7&m.timeout=30&default.x=1",
+        "override://h:2/a.B?disabled=true",
+        "absent://0.0.0.0/a.B?timeout=5&methods=m",
+    };
+    const char *url = "dubbo://h:1/a.B?weight=50&timeout=9&m.timeout=3";
+    const struct conf_consumer me = {STR("10.0.0.9"), STR("gw"), {STR("a.B"), STR_NONE, STR_NONE}};
+    struct configurators over = {0};
+    struct provider other;
+
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++)
+        ck_assert_int_eq(configurator_from_url(str_from(urls[i]), DUBBO_33, &a, &over, &e),
+                         RULE_OK);
+    ck_assert(provider_from_url_over(str_from(url), &over, &me, &a, &p, &e));
+    ck_assert_int_eq(p.unusable, USABLE);
+    ck_assert_uint_eq(p.weight, 7);
+    ck_assert_uint_eq(p.timeout_ms, 9);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("m")), 30);
+    ck_assert(str_is(p.methods, "m"));
+    ck_assert(provider_from_url_over(STR("dubbo://h:2/a.B"), &over, &me, &a, &other, &e));
+    ck_assert_int_eq(other.unusable, UNUSABLE_DISABLED);
+    ck_assert_uint_eq(other.timeout_ms, 5);
+    /* what is no provider stays none */
+    ck_assert(!provider_from_url_over(STR("dubbo://h/a.B"), &over, &me, &a, &other, &e));
+}
+END_TEST
+
 START_TEST(matching)
 {
     const char *bare = "dubbo://h:1/a.B";
@@ -328,5 +358,5 @@ END_TEST
 
 TEST_MAIN("registry_provider", every_parameter_of_2_7, defaults, registered_urls_of_all_lines,
           print_keeps_everything, print_keeps_strange_names, not_for_us, refused,
-          numbers_that_are_none, method_parameters, matching,
-          simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)
+          numbers_that_are_none, method_parameters, configurators_are_written_over_the_url,
+          matching, simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)
