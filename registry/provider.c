@@ -14,6 +14,7 @@ static const char *const unusable_names[UNUSABLE_REASONS] = {
     [UNUSABLE_SERIALIZATION] = "serialization",
     [UNUSABLE_DISABLED] = "disabled",
     [UNUSABLE_TLS] = "tls",
+    [UNUSABLE_TAG] = "tag",
     [UNUSABLE_ADDRESS] = "address",
 };
 
@@ -67,7 +68,8 @@ static struct str without_zero_version(struct str version)
 /*
  * Other schemes are callable where the port takes Dubbo too (3.3 says so by ext.protocol).  From 2.7 on
  * a provider takes Hessian2 whatever `serialization` says; 2.6, which has no `release`, answers in its
- * own one (docs/PROTOCOL.md section 2).
+ * own one (docs/PROTOCOL.md section 2).  A tagged provider is never for a call without a tag, not even when there is no
+ * other (docs/REGISTRY.md section 5.5): gray releases depend on it.
  */
 static enum unusable judge(const struct url *u)
 {
@@ -83,7 +85,7 @@ static enum unusable judge(const struct url *u)
     if (serialization.n != 0 && !str_is(serialization, "hessian2") &&
         url_param(u, STR("release")).n == 0)
         return UNUSABLE_SERIALIZATION;
-    return USABLE;
+    return url_param(u, STR("dubbo.tag")).n != 0 ? UNUSABLE_TAG : USABLE;
 }
 
 /* One METHOD.timeout or METHOD.weight parameter; `order` makes later ones win. */
@@ -336,7 +338,6 @@ void provider_print(const struct provider *p, struct buf *out)
     add_text(out, "application", p->application);
     add_text(out, "token", p->token);
     add_text(out, "loadbalance", p->loadbalance);
-    add_text(out, "dubbo.tag", p->tag);
     add_text(out, "methods", p->methods);
     add_number(out, "timeout", p->timeout_ms, 0);
     add_number(out, "weight", p->weight, WEIGHT_DEFAULT);

@@ -23,6 +23,7 @@ enum unusable {
     UNUSABLE_SERIALIZATION, /* hessian2 is not among what it takes */
     UNUSABLE_DISABLED,      /* disabled=true or enabled=false */
     UNUSABLE_TLS,           /* ssl-enabled=true */
+    UNUSABLE_TAG,           /* has a dubbo.tag: only for calls with that tag, and ours have none */
     UNUSABLE_ADDRESS,       /* outside provider_networks, or the name does not resolve */
     UNUSABLE_REASONS,       /* must stay last */
 };

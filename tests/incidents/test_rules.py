@@ -143,6 +143,22 @@ def rules_outlive_the_registry():
     end(a, b, c, g)
 
 
+def tagged_providers_are_for_tagged_calls():
+    """A gray release gets no calls of ours; alone it is no provider."""
+    a, b, c, p, g = start()
+    p.remove(20882)
+    p.add(20882, ephemeral=False, **{"dubbo.tag": "gray"})
+    assert used()  # the reference is there
+    soon(["a"], "only a is used")
+    assert {x["address"]: x["state"] for x in g.reference(IFACE)["providers"]["list"]}["127.0.0.1:20882"] == "tag"
+    p.remove(20880)
+    kit.wait_until(lambda: "NO_PROVIDER" in names(1)[0], 3, "nobody is left")
+    c.delete_tree("/dubbo/%s/providers" % IFACE)
+    p.add(20880, ephemeral=False)
+    soon(["a"], "the one without a tag")
+    end(a, b, c, g)
+
+
 def a_session_that_expires():
     """Rules that changed meanwhile are found."""
     a, b, c, p, g = start()
@@ -162,7 +178,8 @@ if __name__ == "__main__":
         zk = kit.ZooKeeper().start()
     try:
         kit.run([one_provider_is_taken_out, rules_that_stand_at_the_start, weights_are_written_over,
-                 rules_that_are_none_of_ours, rules_outlive_the_registry, a_session_that_expires])
+                 rules_that_are_none_of_ours, rules_outlive_the_registry, a_session_that_expires,
+                 tagged_providers_are_for_tagged_calls])
     finally:
         if zk is not None:
             zk.close()

@@ -37,7 +37,7 @@ START_TEST(every_parameter_of_2_7)
                     "&weight=50"));
     IS(p.host, "192.0.2.2");
     ck_assert_uint_eq(p.port, 21327);
-    ck_assert_int_eq(p.unusable, USABLE);
+    ck_assert_int_eq(p.unusable, UNUSABLE_TAG);
     ck_assert_int_eq(p.addr.sa.sa_family, AF_UNSPEC);
     IS(p.interface, "reg.api.OrderService");
     IS(p.path, "reg.api.OrderService");
@@ -78,7 +78,7 @@ START_TEST(defaults)
 END_TEST
 
 /* Every registered URL is taken, and what is printed for the saved list reads back the same. */
-static int n_usable, n_tri;
+static int n_usable, n_tri, n_tagged;
 
 static void print_and_read_back(struct str node)
 {
@@ -93,6 +93,7 @@ static void print_and_read_back(struct str node)
     ck_assert(p.port != 0 && p.interface.n != 0 && p.application.n != 0);
     if (p.unusable != USABLE) {
         n_tri += p.unusable == UNUSABLE_PROTOCOL;
+        n_tagged += p.unusable == UNUSABLE_TAG;
         return;
     }
     n_usable++;
@@ -114,7 +115,8 @@ START_TEST(registered_urls_of_all_lines)
 {
     ck_assert_int_eq(each_node("providers.txt", print_and_read_back), 23);
     ck_assert_int_eq(n_tri, 2);
-    ck_assert_int_eq(n_usable, 20); /* one of the others is disabled */
+    ck_assert_int_eq(n_tagged, 5);
+    ck_assert_int_eq(n_usable, 15); /* one of the others is disabled */
 }
 END_TEST
 
@@ -124,11 +126,11 @@ START_TEST(print_keeps_everything)
 
     ck_assert(parse("dubbo://[fd00::2]:1/x/y?default.a.timeout=9&a.weight=0&b.timeout=3&token=a=b%"
                     "&payload=0&heartbeat=5&dynamic=false&interface=i.J&version=0.0.0&weight=0"
-                    "&warmup=0&timestamp=5&timeout=1&connections=3&dubbo.tag=t&deprecated=true"));
+                    "&warmup=0&timestamp=5&timeout=1&connections=3&deprecated=true"));
     buf_init(&b, URL_MAX);
     provider_print(&p, &b);
     ck_assert(buf_is(&b, "dubbo://[fd00::2]:1/x/y?side=provider&interface=i.J&token=a=b%"
-                         "&dubbo.tag=t&timeout=1&weight=0&warmup=0&timestamp=5&payload=-1"
+                         "&timeout=1&weight=0&warmup=0&timestamp=5&payload=-1"
                          "&heartbeat=5&connections=3&dynamic=false&deprecated=true&a.timeout=9"
                          "&a.weight=0&b.timeout=3"));
     buf_free(&b);
@@ -170,6 +172,9 @@ START_TEST(not_for_us)
     ck_assert_int_eq(judged("dubbo://h:1/a.B?disabled=false"), USABLE);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?enabled=false"), UNUSABLE_DISABLED);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?ssl-enabled=true"), UNUSABLE_TLS);
+    ck_assert_int_eq(judged("dubbo://h:1/a.B?dubbo.tag=gray"), UNUSABLE_TAG);
+    ck_assert_int_eq(judged("dubbo://h:1/a.B?dubbo.tag="), USABLE);
+    ck_assert_int_eq(judged("dubbo://h:1/a.B?tag=gray"), USABLE); /* means nothing in any line */
     ck_assert_int_eq(judged("dubbo://h:1/a.B?serialization=hessian2"), USABLE);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?serialization=nativejava"), UNUSABLE_SERIALIZATION);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?serialization=fastjson&release=2.7.23"), USABLE);
