@@ -297,12 +297,12 @@ static struct zk_session *session_for(struct zk *z, size_t bytes)
 
 static struct zk_path *new_path(struct zk *z, struct str interface)
 {
-    struct zk_path *p = xcalloc(1, sizeof(*p) + interface.n + 1);
     size_t len = strlen(z->source->conf.root) + interface.n + sizeof("//providers");
+    struct zk_path *p = xcalloc(1, sizeof(*p) + interface.n + 1 + len);
 
     memcpy(p->interface, interface.p, interface.n);
-    p->path = xcalloc(1, len);
-    snprintf(p->path, len, "%s/%s/providers", z->source->conf.root, p->interface);
+    p->path = p->interface + interface.n + 1;
+    snprintf(p->path, len, "%s/" STR_FMT "/providers", z->source->conf.root, STR_ARG(interface));
     p->bytes = strlen(p->path) + zk_rules_bytes(p) + 2 * WATCH_OVERHEAD;
     p->session = session_for(z, p->bytes);
     p->session->watch_bytes += p->bytes;
@@ -344,7 +344,6 @@ static void free_path(struct zk_path *p)
     list_remove(&p->dirty);
     list_remove(&p->link);
     table_remove(p->session->zk, p);
-    free(p->path);
     free(p);
 }
 

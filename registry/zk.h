@@ -101,16 +101,16 @@ struct zk_path {
     struct list link;  /* session->paths */
     struct list dirty; /* session->dirty: must be read */
     struct list refs;  /* zk_ref.link */
-    char *path;        /* ROOT/IFACE/providers */
+    char *path;        /* ROOT/IFACE/providers; behind `interface` */
     size_t bytes;      /* of it in a packet of watches */
+    uint64_t last_read_ms;
+    uint64_t not_before_ms;
+    int64_t pzxid; /* of the last list */
+    struct zk_rules rules;
+    unsigned failures;
     bool in_flight;
     bool watch_set;
     bool delivering; /* its references are being told: not to be freed */
-    uint64_t last_read_ms;
-    uint64_t not_before_ms;
-    unsigned failures;
-    int64_t pzxid; /* of the last list */
-    struct zk_rules rules;
     char interface[];
 };
 
