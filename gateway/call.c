@@ -70,6 +70,18 @@ static void begin_try(struct call *c, struct endpoint *ep)
     url_print_host_port(ep->provider->host, ep->provider->port, c->provider, sizeof(c->provider));
 }
 
+/* The connection took nothing: there was no try. */
+static void withdraw_try(struct call *c)
+{
+    struct endpoint *ep = c->endpoint;
+
+    c->endpoint = NULL;
+    if (--c->tries == 0)
+        c->provider[0] = '\0';
+    ep->calls--;
+    endpoint_end(ep);
+}
+
 static void end_try(struct call *c, bool failed)
 {
     struct endpoint *ep = c->endpoint;
@@ -472,6 +484,7 @@ static enum step step_pick(struct call *c)
         enter(c, connecting ? CALL_WAIT_CONN : CALL_SENT);
         return STEP_WAIT;
     case CONN_BUSY:
+        withdraw_try(c);
         fail(c, OUTCOME_GATEWAY_BUSY, "too much waits to be sent to the provider");
         return STEP_WAIT;
     case CONN_UNUSABLE:

@@ -52,7 +52,7 @@ struct conn_opts {
     uint32_t
         heartbeat_ms; /* idle time before a heartbeat; dead after 3 times without a byte read */
     uint32_t max_in_flight; /* calls */
-    size_t max_buffered;    /* unsent bytes; 1 MiB */
+    size_t max_buffered;    /* unsent bytes */
     uint32_t max_response;  /* body bytes; larger ones are skipped up to 256 MiB, then closed */
 };
 

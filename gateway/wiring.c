@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BUFFERED = 1024 * 1024, CONN_IN_FLIGHT = 65536 };
+enum { CONN_IN_FLIGHT = 65536 };
 
 unsigned wiring_workers(const struct settings *s)
 {
@@ -150,6 +150,6 @@ void wiring_peer(const struct settings *s, const struct service *service, struct
     out->conn.connect_timeout_ms = p->connect_timeout_ms;
     out->conn.heartbeat_ms = p->heartbeat_ms;
     out->conn.max_in_flight = CONN_IN_FLIGHT;
-    out->conn.max_buffered = MAX_BUFFERED;
+    out->conn.max_buffered = s->limits.memory / wiring_workers(s);
     out->conn.max_response = (uint32_t)s->limits.response_body;
 }

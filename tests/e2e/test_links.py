@@ -330,6 +330,27 @@ def clients_that_leave():
     a.kill()
 
 
+def large_bodies_at_once():
+    """What waits to be written is bounded by limits.memory, as the bodies are: sixteen of 900 KB are no overload."""
+    a = kit.Stub()
+    g = kit.Gateway(config(20880, defaults={"timeout": "20s"}))
+    seen = []
+
+    def one(i):
+        text = json.dumps([chr(ord("a") + i) * 900000])
+        status, body, _ = kit.Http(timeout=30).post("/%s/echo" % IFACE, text)
+        seen.append(status if status != 200 or json.loads(body) == json.loads(text)[0] else "another answer")
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == [200] * 16, seen
+    g.stop()
+    a.kill()
+
+
 def clients_that_reset_under_load():
     """Under load calls wait without being suspended: a reset is seen at once, ends that call only, and nothing is left."""
     a = kit.Stub()
@@ -376,4 +397,5 @@ if __name__ == "__main__":
              heartbeats_keep_a_connection, unanswered_heartbeats_end_a_connection,
              heartbeats_of_the_provider_are_answered, hasty_heartbeat_of_a_url_is_slowed_down,
              provider_that_is_slow_to_greet, address_without_a_route, cut_link, slow_link, answers_out_of_order,
-             late_answers_meet_nobody, clients_that_leave, clients_that_reset_under_load])
+             late_answers_meet_nobody, clients_that_leave, large_bodies_at_once,
+             clients_that_reset_under_load])
