@@ -123,6 +123,13 @@ static void run_stop(struct worker *w, struct job *j)
     free(s);
 }
 
+/* Clients are told with their next answer to go elsewhere. */
+static void run_drain(struct worker *w, struct job *j)
+{
+    w->httpd.http.draining = true;
+    free(j);
+}
+
 static void post_reload(struct control *c, struct settings *s)
 {
     for (unsigned i = 0; i < c->n_workers; i++) {
@@ -145,15 +152,20 @@ static void post_stop(struct control *c, uint32_t timeout_ms)
     }
 }
 
-void control_reopen_logs(struct control *c)
+static void post_each(struct control *c, void (*run)(struct worker *w, struct job *j))
 {
-    log_reopen();
     for (unsigned i = 0; i < c->n_workers; i++) {
         struct job *j = xcalloc(1, sizeof(*j));
 
-        j->run = run_reopen;
+        j->run = run;
         worker_post(&c->workers[i], j);
     }
+}
+
+void control_reopen_logs(struct control *c)
+{
+    log_reopen();
+    post_each(c, run_reopen);
 }
 
 /* ---------------------------------------------------------------- reload */
@@ -250,6 +262,7 @@ void control_drain(struct control *c)
         return;
     }
     log_notice("control", "draining; listeners close in %u ms", delay_ms);
+    post_each(c, run_drain);
     ev_timer_set(&c->drain_timer, delay_ms / 1000., 0.);
     ev_timer_start(c->loop, &c->drain_timer);
 }

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -177,6 +178,42 @@ def why_of_a_call_that_failed():
     g.stop()
 
 
+def drain_delay_lets_clients_leave():
+    """From the signal on every answer says Connection: close while listeners stay: no client that obeys sees an error."""
+    a = kit.Stub()
+    g = kit.Gateway(config(process={"workers": 2, "drain_delay": "1s"}))
+    end = threading.Event()
+    told, errors = [], []
+
+    def client():
+        h = kit.Http()
+        while not end.is_set():
+            try:
+                status, _, headers = h.post("/%s/whoami" % IFACE, "[]")
+            except OSError as e:
+                errors.append(repr(e))
+                return
+            if status != 200:
+                errors.append(status)
+            if headers.get("Connection") == "close":
+                told.append(1)
+                h = kit.Http()
+
+    threads = [threading.Thread(target=client) for _ in range(16)]
+    for t in threads:
+        t.start()
+    time.sleep(0.3)
+    assert not told
+    g.proc.send_signal(signal.SIGTERM)
+    time.sleep(0.6)
+    end.set()
+    for t in threads:
+        t.join()
+    assert not errors and len(told) >= 16, (errors[:3], len(told))
+    assert g.proc.wait(10) == 0
+    a.kill()
+
+
 if __name__ == "__main__":
-    kit.run([unix_socket_with_two_workers, configurations_that_cannot_work, bad_configurations_are_told_exactly, error_of_defaults_is_told_once, many_query_parameters, no_request_is_too_long_for_the_access_log,
+    kit.run([drain_delay_lets_clients_leave, unix_socket_with_two_workers, configurations_that_cannot_work, bad_configurations_are_told_exactly, error_of_defaults_is_told_once, many_query_parameters, no_request_is_too_long_for_the_access_log,
              errors_outside_the_library_have_a_code, every_reload_is_logged, why_of_a_call_that_failed])
