@@ -142,7 +142,7 @@ void out_buf_put(struct out_buf *b) NONNULL;
 
 /*
  * Sends the answer.  `body` (may be NULL) changes hands.  Also for one that waits, whose
- * wait ends.  False when the library refuses: the connection is closed.
+ * wait ends; such an exchange may be gone afterwards.  False when the library refuses: the connection is closed.
  */
 bool exchange_answer(struct exchange *x, unsigned status, const struct header *headers,
                      size_t n_headers, struct out_buf *body) __attribute__((nonnull(1)));

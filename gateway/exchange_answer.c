@@ -57,25 +57,44 @@ static void end_wait(struct exchange *x)
 
     if (x->wait == WAIT_NONE)
         return;
-    if (x->wait == WAIT_LINGERING) {
+    if (x->wait == WAIT_LINGERING)
         linger_answered(&h->linger);
-    } else {
+    else
         h->n_suspended--;
-        MHD_resume_connection(x->client->mhd);
-    }
     x->wait = WAIT_NONE;
     h->need_run = true;
+}
+
+/* The library goes on with the connection in here: when its own timeout has passed meanwhile (the process was
+ * stopped), it ends the exchange.  So everything is settled before, and only a refusal leaves `x` for sure. */
+static bool queue(struct exchange *x, unsigned status, struct MHD_Response *response)
+{
+    struct MHD_Connection *mhd = x->client->mhd;
+    bool suspended = x->wait == WAIT_SUSPENDED;
+    bool queued = false;
+
+    x->answered = true;
+    x->status = (uint16_t)status;
+    client_enter(x->client, PHASE_WRITE);
+    end_wait(x);
+    queued = response != NULL && MHD_queue_response(mhd, status, response) == MHD_YES;
+    if (!queued) {
+        x->status = 0;
+        shutdown(x->client->fd, SHUT_RDWR);
+    }
+    if (suspended)
+        MHD_resume_connection(mhd);
+    return queued;
 }
 
 bool exchange_answer(struct exchange *x, unsigned status, const struct header *headers,
                      size_t n_headers, struct out_buf *body)
 {
-    struct MHD_Response *response = NULL;
+    struct MHD_Response *response = make_response(body);
     bool queued = false;
 
     ASSERT(!x->answered);
 
-    response = make_response(body);
     if (response == NULL && body != NULL)
         out_buf_put(body);
     if (response != NULL) {
@@ -84,15 +103,10 @@ bool exchange_answer(struct exchange *x, unsigned status, const struct header *h
             add_header(response, x, headers[i].name, headers[i].value);
         if (must_close(x))
             add_header(response, x, STR("Connection"), STR("close"));
-        queued = MHD_queue_response(x->client->mhd, status, response) == MHD_YES;
-        MHD_destroy_response(response);
     }
-    x->answered = true;
-    x->status = queued ? (uint16_t)status : 0;
-    if (!queued)
-        shutdown(x->client->fd, SHUT_RDWR);
-    client_enter(x->client, PHASE_WRITE);
-    end_wait(x);
+    queued = queue(x, status, response);
+    if (response != NULL)
+        MHD_destroy_response(response);
     return queued;
 }
 

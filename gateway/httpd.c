@@ -264,6 +264,7 @@ static void on_end(struct call *c)
     r->tries = c->tries;
     r->provider_us = c->provider_us;
     memcpy(r->provider, c->provider, sizeof(r->provider));
+    r->call = NULL; /* the answer may end the request */
     if (c->outcome == OUTCOME_OK) {
         answer_result(r, c);
     } else {
@@ -273,7 +274,6 @@ static void on_end(struct call *c)
             answer_map_exception(r->route, &r->problem);
         answer_with_problem(r);
     }
-    r->call = NULL;
     call_free(c);
 }
 
