@@ -258,7 +258,8 @@ static const struct key keys_limits[] = {
      .lo = 1048576,
      .hi = UINT64_C(68719476736),
      .restart = true,
-     .help = "Request bodies being received, whole daemon; above it 503 GATEWAY_BUSY."},
+     .help =
+         "Request bodies, and as much again that waits for providers, whole daemon; above it 503 GATEWAY_BUSY."},
     {.name = "chunked_requests",
      ROW_BOOL(S, limits.chunked_requests),
      .def = "true",

@@ -3,7 +3,7 @@
  * connections for a few turns of the loop (docs/ARCHITECTURE.md, "Threads").
  *
  * Suspending takes the socket out of the library's epoll set, resuming puts it back and reads it once more
- * for nothing: three system calls, a fifth of a short call's CPU.  Lingering costs one callback per turn,
+ * for nothing: three system calls, a tenth to a fifth of a short call's CPU.  Lingering costs one callback per turn,
  * and the loop must not sleep meanwhile.  So it is right when the loop would not sleep anyway and the
  * answer is near: under load, with a fast provider.  Which it is, is learned from what became of the last ones.
  *

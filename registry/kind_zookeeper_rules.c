@@ -64,7 +64,6 @@ static struct zk_rule_set *read_set(const struct zk_op *op)
     return NULL;
 }
 
-/* Providers are read again when these rules were not known before their list was asked for. */
 static void use_set(struct zk_path *p, struct zk_rule_set *set)
 {
     bool none = set == NULL && p->rules.set == NULL;
@@ -74,8 +73,6 @@ static void use_set(struct zk_path *p, struct zk_rule_set *set)
     if (!none)
         log_info("registry", "%s: %zu configurators in force", p->interface,
                  set != NULL ? set->overrides.n : 0);
-    if (!none && !p->in_flight)
-        zk_path_read(p);
 }
 
 static void on_exists(struct zk_session *s, struct zk_op *op)
@@ -86,10 +83,8 @@ static void on_exists(struct zk_session *s, struct zk_op *op)
         return;
     if (op->rc == ZNONODE)
         zk_count_watch(s, &p->rules.watch_set, true);
-    else if (op->rc == ZOK)
-        zk_rules_read(p); /* it came between the read and the watch */
     else
-        p->rules.known = false; /* with the next read of the providers */
+        zk_rules_event(p); /* it came between the read and the watch, or the answer was lost */
 }
 
 static void watch_creation(struct zk_path *p, const char *path)
@@ -107,8 +102,10 @@ static void on_children(struct zk_session *s, struct zk_op *op)
     if (p == NULL || p->session != s)
         return;
     p->rules.in_flight = false;
-    if (zk_is_lost(op->rc))
-        return; /* everything is read again when the session is back */
+    if (zk_is_lost(op->rc)) {
+        zk_rules_event(p); /* read again when the session is back */
+        return;
+    }
     p->rules.known = true;
     if (op->rc != ZOK && op->rc != ZNONODE) {
         log_warn("registry", "%s cannot be read: %s; the former configurators stay", op->path,
@@ -120,19 +117,16 @@ static void on_children(struct zk_session *s, struct zk_op *op)
     else if (op->rc == ZNONODE && zk_wants_watch(p) && zk_can_send(s))
         watch_creation(p, op->path);
     use_set(p, read_set(op));
-    if (p->rules.again && zk_can_send(s))
-        zk_rules_read(p);
 }
 
 /* ---------------------------------------------------------------- reads */
 
-void zk_rules_read(struct zk_path *p)
+static void read_now(struct zk_path *p)
 {
     struct zk_handle *h = p->session->handle;
     struct zk_op *op = NULL;
     struct arena a;
 
-    p->rules.again = p->rules.in_flight;
     if (p->rules.in_flight)
         return;
     p->rules.in_flight = true;
@@ -147,21 +141,21 @@ void zk_rules_read(struct zk_path *p)
 void zk_rules_before_providers(struct zk_path *p)
 {
     if (!p->rules.known || (zk_wants_watch(p) && !p->rules.watch_set))
-        zk_rules_read(p);
+        read_now(p);
 }
 
+/* The texts of the providers are not kept: both are read again, the rules first. */
 void zk_rules_event(struct zk_path *p)
 {
     zk_count_watch(p->session, &p->rules.watch_set, false); /* it fires once */
     p->rules.known = false;
-    if (zk_can_send(p->session))
-        zk_rules_read(p);
+    zk_path_read(p);
 }
 
 void zk_rules_lost(struct zk_path *p)
 {
     zk_count_watch(p->session, &p->rules.watch_set, false);
-    p->rules.in_flight = p->rules.again = p->rules.known = false;
+    p->rules.in_flight = p->rules.known = false;
 }
 
 void zk_rules_free(struct zk_path *p)

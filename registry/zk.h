@@ -89,7 +89,6 @@ struct zk {
 struct zk_rules {
     struct zk_rule_set *set; /* NULL: none */
     bool in_flight;
-    bool again; /* changed while in flight */
     bool known; /* read in this session, and no event since */
     bool watch_set;
 };
@@ -208,7 +207,6 @@ void zk_remove_watch(struct zk_session *s, const char *path);
 const struct configurators *zk_rules(const struct zk_path *p);
 /* The session can send. */
 void zk_rules_before_providers(struct zk_path *p);
-void zk_rules_read(struct zk_path *p);
 void zk_rules_event(struct zk_path *p);
 void zk_rules_lost(struct zk_path *p);
 void zk_rules_free(struct zk_path *p);
