@@ -173,12 +173,33 @@ def a_session_that_expires():
     end(a, b, c, g)
 
 
+def a_read_that_is_lost():
+    """The event came, the connection broke under the read that followed: the rule is read when it stands again."""
+    a, b, c, p, g = start()
+    g.stop()
+    override(c, "127.0.0.1:20882", weight="50")
+    relay = kit.Relay(2182, 2181)
+    g = gateway(registries=[{"name": "main", "address": "zookeeper://127.0.0.1:2182"}])
+    assert used() == ["a", "b"]
+    events = g.metric("dubbogate_registry_events_total")
+    relay.mute = True
+    override(c, "127.0.0.1:20880", disabled="true")
+    kit.wait_until(lambda: g.metric("dubbogate_registry_events_total") > events, 3, "the event")
+    time.sleep(0.3)
+    assert used() == ["a", "b"], "the read was not lost"
+    relay.mute = False
+    relay.cut()
+    kit.wait_until(lambda: used() == ["b"], 5, "only b is used")
+    relay.close()
+    end(a, b, c, g)
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
         kit.run([one_provider_is_taken_out, rules_that_stand_at_the_start, weights_are_written_over,
-                 rules_that_are_none_of_ours, rules_outlive_the_registry, a_session_that_expires,
+                 rules_that_are_none_of_ours, rules_outlive_the_registry, a_session_that_expires, a_read_that_is_lost,
                  tagged_providers_are_for_tagged_calls])
     finally:
         if zk is not None:

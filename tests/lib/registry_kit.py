@@ -294,8 +294,8 @@ def consumers(client, iface, root="/dubbo"):
 
 class Relay:
     """Between a client and a server; knows the sessions that were opened through it.
-    Switches: `blocked` ends every new connection at once, `swallow` keeps connections and drops their bytes,
-    `delay` (seconds) holds every piece back, cut(), and close() (refuses) until listen()."""
+    Switches: `blocked` ends every new connection at once, `swallow` keeps connections and drops their bytes, `mute`
+    drops only what the client says, `delay` (seconds) holds every piece back, cut(), and close() (refuses) until listen()."""
 
     def __init__(self, port, to):
         self.port = port
@@ -305,7 +305,7 @@ class Relay:
         self.lock = threading.Lock()
         self.sock = None
         self.accepted = 0
-        self.blocked = self.swallow = False
+        self.blocked = self.swallow = self.mute = False
         self.delay = 0
         self.listen()
 
@@ -338,7 +338,7 @@ class Relay:
             threading.Thread(target=self._copy, args=(b, a, True), daemon=True).start()
 
     def _copy(self, src, dst, first):
-        head = b""
+        head, from_client = b"", not first
         try:
             while True:
                 part = src.recv(65536)
@@ -354,7 +354,7 @@ class Relay:
                         first = False
                 if self.delay:
                     time.sleep(self.delay)
-                if not self.swallow:
+                if not (self.swallow or (self.mute and from_client)):
                     dst.sendall(part)
         except OSError:
             pass
@@ -524,7 +524,10 @@ def enter_namespace(count):
 
 
 def run(tests):
-    """Runs the functions one after another; arguments choose by name."""
+    """Runs the functions one after another; arguments choose by name.  LIST_TESTS=1 only prints the names."""
+    if os.environ.get("LIST_TESTS"):
+        print("\n".join(t.__name__ for t in tests))
+        sys.exit(0)
     wanted = sys.argv[1:]
     tests = [t for t in tests if not wanted or any(w in t.__name__ for w in wanted)]
     enter_namespace(len(tests))
