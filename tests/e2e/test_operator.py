@@ -204,8 +204,10 @@ def drain_delay_lets_clients_leave():
         t.start()
     time.sleep(0.3)
     assert not told
+    assert g.admin("/ready")[0] == 200
     g.proc.send_signal(signal.SIGTERM)
-    time.sleep(0.6)
+    kit.wait_until(lambda: g.admin("/ready") == (503, {"status": "draining"}), 0.5, "/ready says that it leaves")
+    time.sleep(0.5)
     end.set()
     for t in threads:
         t.join()

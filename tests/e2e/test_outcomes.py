@@ -344,6 +344,24 @@ def idempotent_methods_are_sent_again():
         b.kill()
 
 
+def no_attempts_are_none():
+    """`attempts: 0`: where any other call would go to the second provider, this one is over, also when nobody listened."""
+    good = json.dumps({"*": [[{"value": "ok"}]]})
+    for retry in ({}, {"retry": {"attempts": 0}}):
+        a, b = both(text(100, "x"))
+        b.script(good)
+        g = kit.Gateway(config(defaults={"timeout": "500ms", **retry}))
+        seen = {kit.Http().post("/%s/m" % TWO, "[]")[0] for _ in range(30)}
+        assert seen == ({200, 503} if retry else {200}), (retry, seen)
+        g.stop()
+        a.kill()
+        g = kit.Gateway(config(defaults={"timeout": "500ms", **retry}))
+        seen = {kit.Http().post("/%s/m" % TWO, "[]")[0] for _ in range(30)}
+        assert seen == ({200, 503} if retry else {200}), (retry, "refused", seen)
+        g.stop()
+        b.kill()
+
+
 def no_provider_in_the_registry():
     zk = kit.ZooKeeper().start()
     c = kit.Client()
@@ -438,6 +456,6 @@ def stop_with_idle_and_busy_connections():
 if __name__ == "__main__":
     kit.run([make(r) for r in ROWS] + [
         rejected_by_every_3x_provider, retried_calls_succeed, closed_right_after_connect, connect_refused, connect_timeout,
-        readonly_lets_pending_calls_finish, readonly_then_close_without_an_answer, idempotent_methods_are_sent_again,
+        readonly_lets_pending_calls_finish, readonly_then_close_without_an_answer, idempotent_methods_are_sent_again, no_attempts_are_none,
         no_provider_in_the_registry, pending_limits, refused_before_anything_is_sent, one_way_is_202,
         stop_with_idle_and_busy_connections])

@@ -4,7 +4,9 @@ gateway, and the test with it.  STRESS=seconds for each test (default 5)."""
 import json
 import os
 import random
+import selectors
 import signal
+import socket
 import sys
 import threading
 import time
@@ -152,9 +154,84 @@ def evictions_and_sessions_under_load():
     c.close()
 
 
+class Crowd:
+    """Connections that ask again as soon as they are answered, all in one thread: requests come in bursts, as from many
+    clients (gateway/linger.h).  Counts answers, other answers and connections that were closed."""
+
+    def __init__(self, path, n):
+        self.head = b"POST %s HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n[]" % path.encode()
+        self.good = self.other = self.closed = 0
+        self.on = True
+        self.sel = selectors.DefaultSelector()
+        for _ in range(n):
+            self._connect()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _connect(self):
+        s = socket.create_connection(("127.0.0.1", 8080), 20)
+        s.sendall(self.head)
+        self.sel.register(s, selectors.EVENT_READ)
+
+    def _run(self):
+        while self.on:
+            for key, _ in self.sel.select(0.2):
+                self._answer(key.fileobj)
+
+    def _answer(self, s):
+        try:
+            data = s.recv(65536)
+            if data:
+                if data.startswith(b"HTTP/1.1 200 "):
+                    self.good += 1
+                else:
+                    self.other += 1
+                s.sendall(self.head)
+                return
+        except OSError:
+            pass
+        self.closed += 1
+        self.sel.unregister(s)
+        s.close()
+        self._connect()
+
+    def stop(self):
+        self.on = False
+        self.thread.join(30)
+        for key in list(self.sel.get_map().values()):
+            key.fileobj.close()
+
+
+def paused_longer_than_its_timeouts():
+    """Stopped under load for longer than its HTTP timeouts (a suspended machine): every timer is overdue at once when it
+    goes on.  It loses clients at most, serves the next ones and ends in order."""
+    a = kit.Stub()
+    g = kit.Gateway({"process": {"workers": 1, "state_dir": ""}, "direct": {"enabled": True, "allow": ["*"]},
+                     "services": [{"name": "s", "interface": "demo.S", "providers": ["dubbo://127.0.0.1:20880"]}],
+                     "limits": {k + "_timeout": "1s" for k in ("header", "body", "write", "keepalive")},
+                     "defaults": {"timeout": "1s"}})
+    crowd = Crowd("/demo.S/whoami", 64)
+    half = [socket.create_connection(("127.0.0.1", 8080)) for _ in range(8)]
+    for i, s in enumerate(half):  # in the middle of their headers and bodies
+        s.sendall(b"POST /demo.S/whoami HTTP/1.1\r\nHost: t\r\n" + (b"Content-Length: 9\r\n\r\n[" if i % 2 else b""))
+    kit.wait_until(lambda: crowd.good > 3000, 20, "the load runs")
+    g.proc.send_signal(signal.SIGSTOP)
+    time.sleep(7)  # the library's own timeout is 5 s longer than ours, and ends connections in another way
+    g.proc.send_signal(signal.SIGCONT)
+    n = crowd.good
+    kit.wait_until(lambda: crowd.good > n + 3000, 20, "it goes on")
+    crowd.stop()
+    assert crowd.other + crowd.closed <= 64, (crowd.other, crowd.closed)
+    assert kit.many(200, "/demo.S/whoami", b"[]", 4) == {"200": 200}
+    for s in half:
+        s.close()
+    g.stop()
+    a.kill()
+
+
 if __name__ == "__main__":
     try:
-        kit.run([reloads_and_lists_under_load, evictions_and_sessions_under_load])
+        kit.run([reloads_and_lists_under_load, evictions_and_sessions_under_load, paused_longer_than_its_timeouts])
     finally:
         if zk is not None:
             zk.close()
