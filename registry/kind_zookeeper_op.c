@@ -21,6 +21,7 @@ void zk_op_free(struct zk_op *op)
     for (size_t i = 0; i < op->n_names; i++)
         free(op->names[i]);
     free(op->names);
+    free(op->data);
     free(op->key);
     free(op->path);
     free(op->memory);
@@ -102,6 +103,24 @@ void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *sta
     op->names = xcalloc(n + 1, sizeof(char *));
     for (size_t i = 0; i < n; i++)
         op->names[op->n_names++] = copy(v->data[i]);
+    answer(op, rc);
+}
+
+void zk_on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data)
+{
+    struct zk_op *op = op_of(data);
+    size_t n = rc == ZOK && value != NULL && len > 0 ? (size_t)len : 0;
+
+    if (rc == ZOK && stat != NULL)
+        op->stat = *stat;
+    if (n > ZK_DATA_MAX) {
+        answer(op, ZMARSHALLINGERROR);
+        return;
+    }
+    op->data = xcalloc(1, n + 1);
+    if (n != 0)
+        memcpy(op->data, value, n);
+    op->n_data = n;
     answer(op, rc);
 }
 

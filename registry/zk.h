@@ -27,7 +27,8 @@ enum {
     ZK_HOSTS_MAX = 32,
     /* All watches of a handle are set again in one packet; above 1 MiB the server cuts every connection. */
     ZK_WATCH_BYTES = 700000,
-    ZK_DRAIN_MS = 2000, /* calls in flight are waited for so long before a handle is closed */
+    ZK_DATA_MAX = 4 << 20, /* bytes of a node */
+    ZK_DRAIN_MS = 2000,    /* calls in flight are waited for so long before a handle is closed */
 };
 
 /* One handle of the client library; the watcher's context. */
@@ -142,6 +143,8 @@ struct zk_op {
     struct Stat stat;
     char **names; /* children */
     size_t n_names;
+    char *data; /* of the node, NUL-terminated */
+    size_t n_data;
 };
 /* `key` and `path` are copied.  The session must have a handle. */
 struct zk_op *zk_op_new(struct zk_session *s, const char *key, const char *path,
@@ -151,6 +154,7 @@ void zk_op_sent(struct zk_op *op, int rc);
 void zk_op_free(struct zk_op *op);
 void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *stat,
                    const void *data);
+void zk_on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data);
 void zk_on_stat(int rc, const struct Stat *stat, const void *data);
 void zk_on_string(int rc, const char *value, const void *data);
 void zk_on_void(int rc, const void *data);
