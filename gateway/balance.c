@@ -1,10 +1,14 @@
 #include "gateway/balance.h"
 
 #include "base/fatal.h"
+#include "gateway/balance_state.h"
 
 enum { STRETCH_MAX = 512 };
 
-static const struct balancer *const balancers[] = {&balance_p2c, &balance_random};
+static const struct balancer *const balancers[] = {
+    &balance_p2c,         &balance_random,   &balance_roundrobin,
+    &balance_leastactive, &balance_adaptive, &balance_shortestresponse,
+};
 
 const struct balancer *balance_find(struct str name)
 {
@@ -73,10 +77,8 @@ static void collect(struct wctx *w, const struct ref *r, const struct balance_ca
 /* docs/REGISTRY.md section 2.4: Dubbo takes the wish of the first provider. */
 static const struct balancer *wanted(const struct ref *r, const struct balancer *configured)
 {
-    const struct balancer *b = configured;
+    const struct balancer *b = configured != NULL ? configured : r->wish;
 
-    if (b == NULL && r->n_usable != 0)
-        b = balance_find(r->usable[0]->provider->loadbalance);
     return b != NULL ? b : &balance_p2c;
 }
 
@@ -95,6 +97,7 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
 {
     UNFILLED struct found f;
 
+    f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = false;
     collect(w, r, call, &f);
@@ -118,4 +121,29 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     if (f.too_small)
         return BALANCE_TOO_LARGE;
     return f.down ? BALANCE_DOWN : BALANCE_NONE;
+}
+
+unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,
+                       struct endpoint *ep)
+{
+    unsigned slot = BALANCE_NO_SLOT;
+
+    if (!wanted(r, configured)->per_method)
+        return BALANCE_NO_SLOT;
+    slot = balance_slot(r, method);
+    balance_load(ep, slot)->in_flight++;
+    return slot;
+}
+
+void balance_end(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us)
+{
+    struct method_load *l = NULL;
+
+    if (slot == BALANCE_NO_SLOT)
+        return;
+    l = balance_load(ep, slot);
+    ASSERT(l->in_flight > 0);
+    l->in_flight--;
+    if (us != 0)
+        load_add_time(l, now_ms, us);
 }

@@ -24,6 +24,7 @@ enum { BALANCE_CANDIDATES_MAX = 64 }; /* of a long list a random stretch of so m
 
 /* Whom one call may go to: usable endpoints only, at least two, each with its weight of this moment. */
 struct balance_choice {
+    struct ref *ref;
     struct endpoint *list[BALANCE_CANDIDATES_MAX];
     uint32_t weight[BALANCE_CANDIDATES_MAX];
     uint64_t total; /* of the weights */
@@ -35,13 +36,23 @@ struct balancer {
     /* Returns an index into `choice`. */
     size_t (*pick)(struct wctx *w, const struct balance_choice *choice,
                    const struct balance_call *call);
+    bool per_method; /* wants to know of every try: balance_begin(), balance_end() */
 };
 
 /* One file each. */
 extern const struct balancer balance_random;
 extern const struct balancer balance_p2c;
+extern const struct balancer balance_roundrobin;
+extern const struct balancer balance_leastactive;
+extern const struct balancer balance_adaptive;
+extern const struct balancer balance_shortestresponse;
 
+/* NULL when there is none of that name. */
 const struct balancer *balance_find(struct str name);
+
+/* One of `among` (indexes into `c`, n of them, at least one) by weight. */
+size_t balance_random_among(struct wctx *w, const struct balance_choice *c, const size_t *among,
+                            size_t n) NONNULL MUST_CHECK;
 
 enum balance_result {
     BALANCE_OK = 0,
@@ -54,3 +65,9 @@ enum balance_result {
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
     __attribute__((nonnull(1, 2, 4, 5))) MUST_CHECK;
+
+/* A try begins at an endpoint.  Returns what balance_end() wants. */
+unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,
+                       struct endpoint *ep) __attribute__((nonnull(1, 4))) MUST_CHECK;
+/* It ended.  `us`: how long a good answer took, 0 = there was none. */
+void balance_end(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us) NONNULL;

@@ -66,6 +66,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
         c->tried[c->tries] = ep;
     c->tries++;
     endpoint_begin(ep);
+    c->balance_slot = balance_begin(c->plan.ref, c->plan.balancer, c->plan.method, ep);
     c->try_start_us = clock_us();
     url_print_host_port(ep->provider->host, ep->provider->port, c->provider, sizeof(c->provider));
 }
@@ -79,12 +80,15 @@ static void withdraw_try(struct call *c)
     if (--c->tries == 0)
         c->provider[0] = '\0';
     ep->calls--;
+    balance_end(ep, c->balance_slot, c->home->w->now_ms, 0);
     endpoint_end(ep);
 }
 
-static void end_try(struct call *c, bool failed)
+static void end_try(struct call *c, enum outcome o)
 {
     struct endpoint *ep = c->endpoint;
+    bool failed = outcome_row(o)->provider_failure;
+    bool answered = !failed && o != OUTCOME_DRAINING; /* else it was called off */
 
     if (ep == NULL)
         return;
@@ -92,10 +96,11 @@ static void end_try(struct call *c, bool failed)
     c->provider_us = clock_us() - c->try_start_us;
     ep->errors += failed ? 1U : 0U;
     ep->failures_in_a_row = failed ? ep->failures_in_a_row + 1 : 0;
-    if (!failed)
+    if (answered)
         ep->latency_us = ep->latency_us == 0
                              ? c->provider_us
                              : ep->latency_us - ep->latency_us / 8 + c->provider_us / 8;
+    balance_end(ep, c->balance_slot, c->home->w->now_ms, answered ? c->provider_us + 1 : 0);
     endpoint_end(ep); /* it may be gone now */
 }
 
@@ -108,7 +113,7 @@ static void finish(struct call *c, enum outcome o)
     /* first: an endpoint that left the list takes its connection along */
     if (c->flight.conn != NULL)
         conn_cancel(&c->flight, o == OUTCOME_PROVIDER_TIMEOUT);
-    end_try(c, outcome_row(o)->provider_failure);
+    end_try(c, o);
     refs_unpark(&c->waiter);
     ev_timer_stop(cs->w->loop, &c->timer);
     if (c->retrying)
@@ -188,7 +193,7 @@ static void try_failed(struct call *c, enum outcome o)
         finish(c, c->failed);
         return;
     }
-    end_try(c, outcome_row(o)->provider_failure);
+    end_try(c, o);
     enter(c, CALL_PICK);
     run(c);
 }

@@ -77,6 +77,7 @@ struct call {
     struct flight flight;
     struct ref_waiter waiter;
     struct endpoint *endpoint; /* of the current or last try; counted while the try runs */
+    unsigned balance_slot;     /* of the current try */
     struct endpoint *tried[CALL_TRIES_MAX];
     uint64_t try_start_us;
     uint64_t provider_us; /* time of the last try */

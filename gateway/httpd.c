@@ -314,7 +314,7 @@ static void plan_call(struct req *r, struct call *c, struct ref *ref)
         .max_requests = wiring_share(p->breakers.max_requests, n),
         .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n),
         .one_way = r->route != NULL && r->route->oneway,
-        .balancer = p->loadbalance.n != 0 ? balance_find(p->loadbalance) : NULL,
+        .balancer = p->balancer,
         .reply = &p->reply_opts,
     };
 }

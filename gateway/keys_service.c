@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "gateway/balance.h"
 #include "gateway/keys_row.h"
 #include "gateway/outcome.h"
 
@@ -62,7 +63,7 @@ bool key_is_header(struct str s)
 
 static bool is_balancer(struct str s)
 {
-    return str_is(s, "p2c") || str_is(s, "random") || s.n == 0;
+    return balance_find(s) != NULL || s.n == 0;
 }
 
 static bool is_zone(struct str s)
@@ -315,8 +316,10 @@ const struct key keys_policy[] = {
      ROW_TEXT(P, loadbalance),
      .def = "",
      .check = is_balancer,
-     .form = "p2c or random",
-     .help = "Choice of provider: p2c or random. Not given: as the provider wishes, else p2c."},
+     .form = "p2c, random, roundrobin, leastactive, shortestresponse or adaptive",
+     .help =
+         "Choice of provider: p2c, random, roundrobin, leastactive, shortestresponse or adaptive. Not given: as "
+         "the provider wishes, else p2c."},
     {.name = "connections",
      ROW_U32(P, connections),
      .def = "1",

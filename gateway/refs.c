@@ -6,6 +6,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "codec/invoke.h"
+#include "gateway/balance.h"
 
 enum {
     PREFIX_LIMIT = 4096,
@@ -48,6 +49,7 @@ static void free_endpoint(struct endpoint *ep)
         peer_put(ep->peer);
     directory_put(ep->directory);
     envelope_put(ep->envelope);
+    free(ep->loads);
     free(ep);
 }
 
@@ -161,6 +163,7 @@ static void index_usable(struct ref *r)
         r->usable[n++] = ep;
         r->n_unlisted += ep->provider->unlisted ? 1U : 0U;
     }
+    r->wish = r->n_usable != 0 ? balance_find(r->usable[0]->provider->loadbalance) : NULL;
 }
 
 static void set_directory(struct ref *r, struct directory *d)
@@ -237,6 +240,7 @@ static void free_ref(struct ref *r)
         retire(r->endpoints[i]);
     directory_put(r->directory);
     free_lists(r);
+    balance_state_free(r->balance);
     free(r->key_text);
     free(r);
 }

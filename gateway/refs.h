@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/stats.h"
 #include "registry/registry.h"
+#include "gateway/balance_state.h"
 #include "gateway/envelope.h"
 #include "gateway/peer.h"
 #include "gateway/wctx.h"
@@ -34,7 +35,11 @@ struct endpoint {
     uint64_t errors;
     uint64_t latency_us; /* moving average, 0 = none yet */
     uint32_t failures_in_a_row;
+    struct method_load *loads; /* balance_state.h */
+    unsigned n_loads;
 };
+
+struct balancer;
 
 enum ref_state { REF_WAITING, REF_KNOWN, REF_REFUSED };
 
@@ -52,8 +57,10 @@ struct ref {
     size_t n_endpoints;
     struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
     size_t n_usable;
-    size_t n_unlisted;   /* of these */
-    size_t n_lost_told;  /* unlisted ones that the registry was told to be lost to this worker */
+    size_t n_unlisted;  /* of these */
+    size_t n_lost_told; /* unlisted ones that the registry was told to be lost to this worker */
+    const struct balancer *wish; /* loadbalance of the first usable provider; NULL = none */
+    struct balance_state *balance;
     size_t n_prefix;     /* bytes of invoke_prefix() */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */

@@ -19,6 +19,8 @@
 #include "codec/reply.h"
 #include "registry/network.h"
 
+struct balancer;
+
 struct text_list {
     struct str *v;
     size_t n;
@@ -126,7 +128,8 @@ struct policy {
         timeout_set; /* by the operator, at any level: then a provider's own timeout does not count */
     uint32_t max_timeout_ms;
     struct retry_policy retry;
-    struct str loadbalance; /* empty: as the provider wishes, else p2c */
+    struct str loadbalance;
+    const struct balancer *balancer; /* NULL: as the provider wishes, else p2c */
     uint32_t connections;
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms;

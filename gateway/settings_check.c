@@ -7,6 +7,7 @@
 #include "base/fatal.h"
 #include "registry/provider.h"
 #include "registry/registry.h"
+#include "gateway/balance.h"
 #include "gateway/keys_row.h"
 #include "gateway/listen.h"
 #include "gateway/request.h"
@@ -96,6 +97,7 @@ static void resolve_policy(struct key_context *c, struct policy *p, const struct
 {
     const struct response_policy *r = &p->response;
 
+    p->balancer = balance_find(p->loadbalance);
     p->request.utc_offset_s = offset_seconds(p->request.timezone);
     p->args_opts = (struct args_opts){
         .class_key = (enum args_class_key)p->request.class_key,
