@@ -19,7 +19,7 @@ struct pool {
     size_t used;
 };
 
-enum { TEXTS_PER_PROVIDER = 11, TEXTS_OF_KEY = 3 };
+enum { TEXTS_PER_PROVIDER = 11, TEXTS_PER_METHOD = 3, TEXTS_OF_KEY = 3 };
 
 static void pool_init(struct pool *p, size_t max_texts)
 {
@@ -83,6 +83,15 @@ static void pool_provider(struct pool *pool, struct provider *p)
         pool_text(pool, texts[i]);
 }
 
+static void pool_method_param(struct pool *pool, struct method_param *m)
+{
+    struct str *const texts[] = {&m->method, &m->hash_arguments, &m->loadbalance};
+
+    _Static_assert(ARRAY_LEN(texts) == TEXTS_PER_METHOD, "pool size");
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        pool_text(pool, texts[i]);
+}
+
 /*
  * Which of two nodes of one identity counts?  The one that can be called (one port may be listed for
  * dubbo and for tri), then the one that is listed, then the younger; the rest only makes the choice
@@ -142,7 +151,8 @@ static bool method_params_equal(const struct provider *a, const struct provider 
         const struct method_param *y = &b->method_params[i];
 
         if (x->timeout_ms != y->timeout_ms || x->weight != y->weight ||
-            !str_eq(x->method, y->method))
+            x->hash_nodes != y->hash_nodes || !str_eq(x->hash_arguments, y->hash_arguments) ||
+            !str_eq(x->loadbalance, y->loadbalance) || !str_eq(x->method, y->method))
             return false;
     }
     return true;
@@ -174,7 +184,7 @@ static void place_method_params(struct pool *pool, struct provider *p, size_t n,
         }
         for (size_t j = 0; j < p[i].n_method_params; j++) {
             to[j] = p[i].method_params[j];
-            pool_text(pool, &to[j].method);
+            pool_method_param(pool, &to[j]);
         }
         p[i].method_params = p[i].n_method_params != 0 ? to : NULL;
         to += p[i].n_method_params;
@@ -187,9 +197,9 @@ static void measure(struct pool *pool, struct refkey k, struct provider *p, size
     for (size_t i = 0; i < n; i++) {
         pool_provider(pool, &p[i]);
         for (size_t j = 0; j < p[i].n_method_params; j++) {
-            struct str method = p[i].method_params[j].method;
+            struct method_param m = p[i].method_params[j];
 
-            pool_text(pool, &method);
+            pool_method_param(pool, &m);
         }
     }
 }
@@ -241,7 +251,7 @@ struct directory *directory_build(const struct refkey *k, const struct provider 
     d->key = *k;
     d->source = source;
     d->generation = ++last_generation;
-    pool_init(&pool, n * TEXTS_PER_PROVIDER + n_all_params + TEXTS_OF_KEY);
+    pool_init(&pool, n * TEXTS_PER_PROVIDER + n_all_params * TEXTS_PER_METHOD + TEXTS_OF_KEY);
     measure(&pool, *k, p, n);
     place(d, &pool, p, n, n_method_params);
     count(d);

@@ -88,7 +88,7 @@ static enum unusable judge(const struct url *u)
     return url_param(u, STR("dubbo.tag")).n != 0 ? UNUSABLE_TAG : USABLE;
 }
 
-/* One METHOD.timeout or METHOD.weight parameter; `order` makes later ones win. */
+/* One parameter METHOD.KEY, or hash.KEY; `order` makes later ones win. */
 struct found {
     struct method_param m;
     bool plain; /* not default.METHOD.… */
@@ -104,16 +104,25 @@ static bool find_method_param(const struct url_param *p, struct found *out)
     *out = (struct found){.plain = !str_starts(key, STR("default.")), .m.weight = -1};
     if (!out->plain)
         key = str_sub(key, sizeof("default.") - 1, key.n);
-    dot = str_find(key, '.');
-    out->m.method = str_sub(key, 0, dot);
-    key = str_sub(key, dot + 1, key.n);
-    if (out->m.method.n == 0)
-        return false;
+    if (!str_is(key, "hash.nodes") && !str_is(key, "hash.arguments")) {
+        dot = str_find(key, '.');
+        out->m.method = str_sub(key, 0, dot);
+        key = str_sub(key, dot + 1, key.n);
+        if (out->m.method.n == 0)
+            return false;
+    }
     if (str_is(key, "timeout"))
         out->m.timeout_ms = to_positive(value, 0);
     else if (str_is(key, "weight"))
         out->m.weight = to_int(value, INT32_MIN) == INT32_MIN ? -1 : (int32_t)to_positive(value, 0);
-    return out->m.timeout_ms != 0 || out->m.weight >= 0;
+    else if (str_is(key, "hash.nodes"))
+        out->m.hash_nodes = to_positive(value, 0);
+    else if (str_is(key, "hash.arguments"))
+        out->m.hash_arguments = value;
+    else if (str_is(key, "loadbalance"))
+        out->m.loadbalance = value;
+    return out->m.timeout_ms != 0 || out->m.weight >= 0 || out->m.hash_nodes != 0 ||
+           out->m.hash_arguments.n != 0 || out->m.loadbalance.n != 0;
 }
 
 static int by_method(const void *a, const void *b)
@@ -144,6 +153,12 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
             to[used - 1].timeout_ms = m->timeout_ms;
         if (m->weight >= 0)
             to[used - 1].weight = m->weight;
+        if (m->hash_nodes != 0)
+            to[used - 1].hash_nodes = m->hash_nodes;
+        if (m->hash_arguments.n != 0)
+            to[used - 1].hash_arguments = arena_str(a, m->hash_arguments);
+        if (m->loadbalance.n != 0)
+            to[used - 1].loadbalance = arena_str(a, m->loadbalance);
     }
     out->method_params = to;
     out->n_method_params = used;
@@ -298,6 +313,13 @@ static void add_number(struct buf *out, const char *key, uint64_t value, uint64_
         buf_printf(out, "&%s=%llu", key, (unsigned long long)value);
 }
 
+static void add_method_text(struct buf *out, struct str method, const char *key, struct str value)
+{
+    if (value.n != 0)
+        buf_printf(out, "&" STR_FMT "%s%s=" STR_FMT, STR_ARG(method), method.n != 0 ? "." : "", key,
+                   STR_ARG(value));
+}
+
 static void print_method_params(const struct provider *p, struct buf *out)
 {
     for (size_t i = 0; i < p->n_method_params; i++) {
@@ -307,6 +329,11 @@ static void print_method_params(const struct provider *p, struct buf *out)
             buf_printf(out, "&" STR_FMT ".timeout=%u", STR_ARG(m->method), m->timeout_ms);
         if (m->weight >= 0)
             buf_printf(out, "&" STR_FMT ".weight=%d", STR_ARG(m->method), m->weight);
+        add_method_text(out, m->method, "loadbalance", m->loadbalance);
+        add_method_text(out, m->method, "hash.arguments", m->hash_arguments);
+        if (m->hash_nodes != 0)
+            buf_printf(out, "&" STR_FMT "%shash.nodes=%u", STR_ARG(m->method),
+                       m->method.n != 0 ? "." : "", m->hash_nodes);
     }
 }
 
@@ -438,4 +465,25 @@ uint32_t provider_weight(const struct provider *p, struct str method, uint64_t w
     uint32_t weight = m != NULL && m->weight >= 0 ? (uint32_t)m->weight : p->weight;
 
     return weight != 0 ? warm_up(weight, p->warmup_ms, p->timestamp_ms, wall_now_ms) : 0;
+}
+
+struct str provider_loadbalance(const struct provider *p, struct str method)
+{
+    const struct method_param *m = find_method(p, method);
+
+    return m != NULL && m->loadbalance.n != 0 ? m->loadbalance : p->loadbalance;
+}
+
+void provider_hash(const struct provider *p, struct str method, uint32_t *nodes,
+                   struct str *arguments)
+{
+    const struct method_param *of_method = find_method(p, method);
+    const struct method_param *of_all = find_method(p, STR_NONE);
+
+    *nodes = of_method != NULL ? of_method->hash_nodes : 0;
+    *arguments = of_method != NULL ? of_method->hash_arguments : STR_NONE;
+    if (*nodes == 0 && of_all != NULL)
+        *nodes = of_all->hash_nodes;
+    if (arguments->n == 0 && of_all != NULL)
+        *arguments = of_all->hash_arguments;
 }

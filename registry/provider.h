@@ -32,9 +32,12 @@ struct configurators;
 struct conf_consumer;
 
 struct method_param {
-    struct str method;
+    struct str method;   /* empty: of all methods; only of what no field of the provider holds */
     uint32_t timeout_ms; /* 0 = not given */
     int32_t weight;      /* -1 = not given */
+    uint32_t hash_nodes; /* 0 = not given */
+    struct str hash_arguments;
+    struct str loadbalance;
 };
 
 union address {
@@ -114,5 +117,12 @@ uint32_t provider_timeout_ms(const struct provider *p, struct str method)
 /* Weight now: METHOD.weight or weight, lowered during warm-up as Dubbo does (section 8.1). */
 uint32_t provider_weight(const struct provider *p, struct str method, uint64_t wall_now_ms)
     __attribute__((nonnull(1)));
+
+/* METHOD.loadbalance, else loadbalance; empty = not given. */
+struct str provider_loadbalance(const struct provider *p, struct str method)
+    __attribute__((nonnull(1)));
+/* METHOD.hash.nodes, else hash.nodes, else 0; and the same of hash.arguments, empty = not given. */
+void provider_hash(const struct provider *p, struct str method, uint32_t *nodes,
+                   struct str *arguments) __attribute__((nonnull(1, 3, 4)));
 
 const char *unusable_name(enum unusable u); /* "tri"… for admin and metrics: protocol, … */

@@ -213,7 +213,16 @@ static void change_method(struct provider *p)
 {
     static struct method_param other;
 
-    other = (struct method_param){STR("m"), 6, -1};
+    other = (struct method_param){.method = STR("m"), .timeout_ms = 6, .weight = -1};
+    p->method_params = &other;
+}
+
+static void change_hash(struct provider *p)
+{
+    static struct method_param other;
+
+    other = p->method_params[0];
+    other.hash_arguments = STR("1");
     p->method_params = &other;
 }
 
@@ -228,6 +237,7 @@ START_TEST(equality)
     ck_assert(differs(change_interface));
     ck_assert(differs(change_payload));
     ck_assert(differs(change_method));
+    ck_assert(differs(change_hash));
 }
 END_TEST
 

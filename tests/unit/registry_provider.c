@@ -237,6 +237,38 @@ START_TEST(method_parameters)
 }
 END_TEST
 
+START_TEST(how_methods_are_balanced)
+{
+    uint32_t nodes = 0;
+    struct str arguments;
+    struct provider q;
+    struct buf text;
+
+    ck_assert(
+        parse("dubbo://h:1/a.B?loadbalance=random&get.loadbalance=consistenthash&hash.nodes=80"
+              "&get.hash.nodes=x&get.hash.arguments=0,2&default.put.hash.nodes=7&hash.timeout=5"));
+    buf_init(&text, URL_MAX);
+    provider_print(&p, &text);
+    for (int i = 0; i < 2; i++) { /* as it came, and out of the saved list */
+        q = p;
+        IS(provider_loadbalance(&q, STR("get")), "consistenthash");
+        IS(provider_loadbalance(&q, STR("put")), "random");
+        provider_hash(&q, STR("get"), &nodes, &arguments);
+        ck_assert_uint_eq(nodes, 80);
+        IS(arguments, "0,2");
+        provider_hash(&q, STR("put"), &nodes, &arguments);
+        ck_assert_uint_eq(nodes, 7);
+        IS(arguments, "");
+        provider_hash(&q, STR("hash"), &nodes, &arguments);
+        ck_assert_uint_eq(nodes, 80);
+        ck_assert_uint_eq(provider_timeout_ms(&q, STR("hash")), 5);
+        ck_assert_uint_eq(provider_timeout_ms(&q, STR("get")), 0);
+        ck_assert_msg(provider_from_url(buf_str(&text), &a, &p, &e), "%s", e.text);
+    }
+    buf_free(&text);
+}
+END_TEST
+
 static bool matches(const char *url, const char *key)
 {
     struct refkey k;
@@ -363,5 +395,6 @@ END_TEST
 
 TEST_MAIN("registry_provider", every_parameter_of_2_7, defaults, registered_urls_of_all_lines,
           print_keeps_everything, print_keeps_strange_names, not_for_us, refused,
-          numbers_that_are_none, method_parameters, configurators_are_written_over_the_url,
-          matching, simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)
+          numbers_that_are_none, method_parameters, how_methods_are_balanced,
+          configurators_are_written_over_the_url, matching,
+          simplified_url_has_its_interface_in_the_path, fixed_addresses, warm_up)
