@@ -6,8 +6,8 @@
 enum { STRETCH_MAX = 512 };
 
 static const struct balancer *const balancers[] = {
-    &balance_p2c,         &balance_random,   &balance_roundrobin,
-    &balance_leastactive, &balance_adaptive, &balance_shortestresponse,
+    &balance_p2c,      &balance_random,           &balance_roundrobin,     &balance_leastactive,
+    &balance_adaptive, &balance_shortestresponse, &balance_consistenthash,
 };
 
 const struct balancer *balance_find(struct str name)
@@ -74,11 +74,24 @@ static void collect(struct wctx *w, const struct ref *r, const struct balance_ca
     }
 }
 
+/* In the order of the ring, up to the first that may take the call. */
+static void collect_ring(struct ref *r, const struct balance_call *c, struct found *f)
+{
+    struct ring_walk walk = balance_ring_walk(r, c);
+    size_t i = 0;
+
+    for (size_t n = 0; n < STRETCH_MAX && f->fresh.n == 0 && ring_walk_next(&walk, &i); n++)
+        look_at(f, r->usable[i], c);
+}
+
 /* docs/REGISTRY.md section 2.4: Dubbo takes the wish of the first provider. */
-static const struct balancer *wanted(const struct ref *r, const struct balancer *configured)
+static const struct balancer *wanted(const struct ref *r, const struct balancer *configured,
+                                     struct str method)
 {
     const struct balancer *b = configured != NULL ? configured : r->wish;
 
+    if (configured == NULL && r->methods_wish)
+        b = balance_find(provider_loadbalance(r->usable[0]->provider, method));
     return b != NULL ? b : &balance_p2c;
 }
 
@@ -95,15 +108,19 @@ static void weigh(struct balance_choice *c, struct str method, uint64_t wall_ms)
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
 {
+    const struct balancer *b = wanted(r, configured, call->method);
     UNFILLED struct found f;
 
     f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = false;
-    collect(w, r, call, &f);
+    if (b->by_key && r->n_usable != 0)
+        collect_ring(r, call, &f);
+    else
+        collect(w, r, call, &f);
     if (f.fresh.n > 1) {
         weigh(&f.fresh, call->method, w->wall_ms);
-        *out = f.fresh.list[wanted(r, configured)->pick(w, &f.fresh, call)];
+        *out = f.fresh.list[b->pick(w, &f.fresh, call)];
         return BALANCE_OK;
     }
     if (f.fresh.n == 1) {
@@ -111,11 +128,11 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
         return BALANCE_OK;
     }
     if (f.n_slow != 0) {
-        *out = f.slow[wctx_random(w) % f.n_slow];
+        *out = f.slow[b->by_key ? 0 : wctx_random(w) % f.n_slow];
         return BALANCE_OK;
     }
     if (f.n_tried != 0) {
-        *out = f.tried[wctx_random(w) % f.n_tried];
+        *out = f.tried[b->by_key ? 0 : wctx_random(w) % f.n_tried];
         return BALANCE_OK;
     }
     if (f.too_small)
@@ -128,7 +145,7 @@ unsigned balance_begin(struct ref *r, const struct balancer *configured, struct 
 {
     unsigned slot = BALANCE_NO_SLOT;
 
-    if (!wanted(r, configured)->per_method)
+    if (!wanted(r, configured, method)->per_method)
         return BALANCE_NO_SLOT;
     slot = balance_slot(r, method);
     balance_load(ep, slot)->in_flight++;

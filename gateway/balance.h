@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "codec/json_args.h"
+#include "gateway/hash_ring.h"
 #include "gateway/refs.h"
 #include "gateway/wctx.h"
 
@@ -18,6 +20,13 @@ struct balance_call {
     size_t n_tried;
     bool tried_too;  /* unless nobody else is usable */
     size_t body_len; /* providers whose payload limit is smaller are left out */
+    /* for consistenthash */
+    struct str hash_key; /* p == NULL: made of the arguments … */
+    const struct arg *args;
+    size_t n_args;
+    struct str
+        hash_arguments; /* … whose indexes are these, empty: as the first provider wishes, else "0" */
+    unsigned hash_nodes; /* 0: as the first provider wishes, else 160 */
 };
 
 enum { BALANCE_CANDIDATES_MAX = 64 }; /* of a long list a random stretch of so many is looked at */
@@ -36,6 +45,7 @@ struct balancer {
     /* Returns an index into `choice`. */
     size_t (*pick)(struct wctx *w, const struct balance_choice *choice,
                    const struct balance_call *call);
+    bool by_key;     /* there is no choice: the ring of the reference decides */
     bool per_method; /* wants to know of every try: balance_begin(), balance_end() */
 };
 
@@ -46,9 +56,13 @@ extern const struct balancer balance_roundrobin;
 extern const struct balancer balance_leastactive;
 extern const struct balancer balance_adaptive;
 extern const struct balancer balance_shortestresponse;
+extern const struct balancer balance_consistenthash;
 
 /* NULL when there is none of that name. */
 const struct balancer *balance_find(struct str name);
+
+/* From the call's key on; there must be a usable endpoint. */
+struct ring_walk balance_ring_walk(struct ref *r, const struct balance_call *call) NONNULL;
 
 /* One of `among` (indexes into `c`, n of them, at least one) by weight. */
 size_t balance_random_among(struct wctx *w, const struct balance_choice *c, const size_t *among,

@@ -4,16 +4,34 @@
 #include <string.h>
 
 #include "base/fatal.h"
+#include "gateway/hash_ring.h"
 #include "gateway/refs.h"
 
-enum { SHARED_SLOT = BALANCE_METHODS_MAX };
+enum {
+    SHARED_SLOT = BALANCE_METHODS_MAX,
+    RINGS_MAX = 4, /* methods may want different numbers of nodes */
+    SCRATCH_KEEP = 16 * 1024,
+    SCRATCH_MAX = 64 * 1024 * 1024,
+};
 
 struct balance_state {
     char *names[BALANCE_METHODS_MAX];
     size_t lens[BALANCE_METHODS_MAX];
     unsigned n;
     unsigned last; /* found: mostly the next one, too */
+    struct hash_ring *rings[RINGS_MAX];
+    unsigned next_ring; /* to be replaced */
+    struct buf scratch;
 };
+
+static struct balance_state *state_of(struct ref *r)
+{
+    if (r->balance == NULL) {
+        r->balance = xcalloc(1, sizeof(*r->balance));
+        buf_init(&r->balance->scratch, SCRATCH_MAX);
+    }
+    return r->balance;
+}
 
 static bool is_name(const struct balance_state *s, unsigned i, struct str method)
 {
@@ -32,10 +50,8 @@ static unsigned add_name(struct balance_state *s, struct str method)
 
 unsigned balance_slot(struct ref *r, struct str method)
 {
-    struct balance_state *s = r->balance;
+    struct balance_state *s = state_of(r);
 
-    if (s == NULL)
-        s = r->balance = xcalloc(1, sizeof(*s));
     if (method.n == 0)
         return SHARED_SLOT;
     if (s->n != 0 && is_name(s, s->last, method))
@@ -90,10 +106,43 @@ bool load_mean_us(const struct method_load *l, uint64_t now_ms, uint64_t *us)
     return n != 0;
 }
 
+struct hash_ring *balance_ring(struct ref *r, unsigned nodes)
+{
+    struct balance_state *s = state_of(r);
+    struct hash_ring **at = NULL;
+
+    nodes = nodes < RING_NODES_MIN ? RING_NODES_MIN : nodes;
+    nodes = nodes > RING_NODES_MAX ? RING_NODES_MAX : nodes;
+    for (size_t i = 0; i < RINGS_MAX && at == NULL; i++) {
+        if (s->rings[i] != NULL && s->rings[i]->nodes == nodes)
+            at = &s->rings[i];
+    }
+    if (at == NULL)
+        at = &s->rings[s->next_ring++ % RINGS_MAX];
+    else if ((*at)->version == r->set_version)
+        return *at;
+    hash_ring_free(*at);
+    *at = hash_ring_new(r->usable, r->n_usable, nodes);
+    (*at)->version = r->set_version;
+    return *at;
+}
+
+struct buf *balance_scratch(struct ref *r)
+{
+    struct balance_state *s = state_of(r);
+
+    buf_truncate(&s->scratch, 0);
+    buf_shrink(&s->scratch, SCRATCH_KEEP);
+    return &s->scratch;
+}
+
 void balance_state_free(struct balance_state *s)
 {
     if (s == NULL)
         return;
+    for (unsigned i = 0; i < RINGS_MAX; i++)
+        hash_ring_free(s->rings[i]);
+    buf_free(&s->scratch);
     for (unsigned i = 0; i < s->n; i++)
         free(s->names[i]);
     free(s);

@@ -14,7 +14,9 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+struct buf;
 struct endpoint;
+struct hash_ring;
 struct ref;
 
 enum {
@@ -47,5 +49,11 @@ struct method_load *balance_load(struct endpoint *ep, unsigned slot) NONNULL MUS
 void load_add_time(struct method_load *l, uint64_t now_ms, uint64_t us) NONNULL;
 /* Mean time of the good answers of the last 30 s in µs; false when there was none. */
 bool load_mean_us(const struct method_load *l, uint64_t now_ms, uint64_t *us) NONNULL MUST_CHECK;
+
+/* The ring of the usable endpoints with so many nodes each: made at the first use and when the set of endpoints has
+ * changed, else the same.  There must be one. */
+struct hash_ring *balance_ring(struct ref *r, unsigned nodes) NONNULL MUST_CHECK;
+/* Empty, for the duration of one choice. */
+struct buf *balance_scratch(struct ref *r) NONNULL MUST_CHECK;
 
 void balance_state_free(struct balance_state *s); /* NULL is fine */

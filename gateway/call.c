@@ -401,6 +401,11 @@ static struct endpoint *pick(struct call *c)
         .tried_too = c->tries <= c->plan.attempts && (c->failed_why == RETRY_CONNECT_FAILURE ||
                                                       c->failed_why == RETRY_CONNECTION_LOST),
         .body_len = frame_length(c),
+        .hash_key = c->plan.hash_key,
+        .args = c->plan.args,
+        .n_args = c->plan.n_args,
+        .hash_arguments = c->plan.hash_arguments,
+        .hash_nodes = c->plan.hash_nodes,
     };
 
     if (ref->state == REF_REFUSED) {

@@ -60,6 +60,11 @@ struct call_plan {
     unsigned max_requests_per_provider; /* this worker */
     bool one_way;
     const struct balancer *balancer; /* NULL: the provider's wish, else p2c */
+    struct str hash_key;             /* this and the next: see struct balance_call */
+    struct str hash_arguments;
+    unsigned hash_nodes;
+    const struct arg *args; /* may be NULL */
+    size_t n_args;
     const struct reply_opts *reply;
 };
 

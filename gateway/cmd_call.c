@@ -42,6 +42,8 @@ struct caller {
     struct ref *ref;
     ev_prepare prepare;
     struct arena arena;
+    struct arg args[ARGS_MAX]; /* of the call */
+    struct jtype types[ARGS_MAX];
     struct buf json;
     struct reply_opts reply;
     enum outcome outcome;
@@ -259,8 +261,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *p, int events)
 static bool encode(struct caller *k, struct call *c, struct str text)
 {
     static const struct args_opts opts = {.max_depth = 128};
-    struct arg args[ARGS_MAX];
-    struct jtype types[ARGS_MAX];
+    struct arg *args = k->args;
+    struct jtype *types = k->types;
     struct json_each each = {0};
     struct str element;
     struct str list = str_from(k->o.types);
@@ -287,6 +289,8 @@ static bool encode(struct caller *k, struct call *c, struct str text)
         fprintf(stderr, "dubbogate: %zu arguments for %zu types\n", n, n_types);
         return false;
     }
+    c->plan.args = args;
+    c->plan.n_args = n;
     c->middle.limit = INPUT_MAX;
     if (invoke_middle(str_from(k->o.method), args, n, &opts, &c->middle, &ae) != ARGS_OK) {
         fprintf(stderr, "dubbogate: argument %zu%s: %s\n", ae.arg, ae.pointer, ae.detail);

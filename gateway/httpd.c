@@ -315,6 +315,8 @@ static void plan_call(struct req *r, struct call *c, struct ref *ref)
         .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n),
         .one_way = r->route != NULL && r->route->oneway,
         .balancer = p->balancer,
+        .hash_arguments = p->hash.indexes,
+        .hash_nodes = p->hash.nodes,
         .reply = &p->reply_opts,
     };
 }
@@ -340,6 +342,18 @@ static bool bind_request(struct req *r)
     return bind_direct(&r->d, q, &r->x->arena, &r->bound, &r->problem);
 }
 
+/* What consistenthash may ask for; nothing is computed of arguments before it does. */
+static void fill_hash_key(struct req *r, struct call *c)
+{
+    c->plan.args = r->bound.args;
+    c->plan.n_args = r->bound.n;
+    if (r->route == NULL || r->route->hash_policy_text.n == 0)
+        return;
+    c->plan.hash_key = bind_hash_key(&r->m, &r->x->request, &r->x->arena);
+    if (c->plan.hash_key.p != NULL)
+        c->plan.balancer = &balance_consistenthash;
+}
+
 /* Arguments, timeout and attachments into the call; false: the problem is set. */
 static bool prepare(struct req *r, struct call *c)
 {
@@ -350,6 +364,7 @@ static bool prepare(struct req *r, struct call *c)
         !bind_encode(r->method, &r->bound, &r->policy->args_opts, &c->middle, &r->problem))
         return false;
     fill_attachments(r, c);
+    fill_hash_key(r, c);
     return bind_timeout(&r->x->request, query_timeout, c->plan.max_timeout_ms, &c->plan.timeout_ms,
                         &c->plan.timeout_explicit, &r->problem);
 }

@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "gateway/balance.h"
 #include "gateway/keys_row.h"
 #include "gateway/outcome.h"
 
@@ -59,11 +58,6 @@ bool key_is_header(struct str s)
             return false;
     }
     return s.n != 0 && s.n <= 64;
-}
-
-static bool is_balancer(struct str s)
-{
-    return balance_find(s) != NULL || s.n == 0;
 }
 
 static bool is_zone(struct str s)
@@ -315,11 +309,12 @@ const struct key keys_policy[] = {
     {.name = "loadbalance",
      ROW_TEXT(P, loadbalance),
      .def = "",
-     .check = is_balancer,
-     .form = "p2c, random, roundrobin, leastactive, shortestresponse or adaptive",
+     .check = key_is_balancer,
+     .form = "p2c, random, roundrobin, leastactive, shortestresponse, adaptive or consistenthash",
      .help =
-         "Choice of provider: p2c, random, roundrobin, leastactive, shortestresponse or adaptive. Not given: as "
+         "Choice of provider: p2c, random, roundrobin, leastactive, shortestresponse, adaptive or consistenthash. Not given: as "
          "the provider wishes, else p2c."},
+    {.name = "hash", ROW_BLOCK(keys_hash), .help = "Settings of loadbalance: consistenthash."},
     {.name = "connections",
      ROW_U32(P, connections),
      .def = "1",
@@ -551,6 +546,13 @@ const struct key keys_routes[] = {
      .check = key_is_header,
      .form = "an attachment name",
      .help = "Answer attachments sent as X-Dubbo-NAME headers."},
+    {.name = "hash_policy",
+     ROW_TEXTS(R, hash_policy_text),
+     .check = is_source,
+     .form = "a source: path.X, query.X, header.X, body.X, client.ip, …",
+     .help =
+         "The same provider for the same values (sticky): loadbalance: consistenthash with this key. A request that "
+         "has none of them is balanced as loadbalance says."},
     {.name = "max_body",
      ROW_SIZE(R, max_body),
      .def = "8m",

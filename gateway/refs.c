@@ -99,6 +99,7 @@ static void update_endpoint(struct ref *r, struct endpoint *ep, const struct pro
 {
     struct peer *peer = peer_of(r, p);
 
+    r->set_version += (peer != NULL) != (ep->peer != NULL) ? 1U : 0U;
     if (ep->peer != NULL)
         peer_put(ep->peer);
     ep->peer = peer;
@@ -118,6 +119,7 @@ static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, st
     ep->provider = p;
     ep->peer = peer_of(r, p);
     set_envelope(r, ep, like);
+    r->set_version++;
     return ep;
 }
 
@@ -135,6 +137,7 @@ static struct endpoint *take_old(struct ref *r, size_t *at, const struct provide
         (*at)++;
         if (order == 0 && provider_same(ep->provider, p))
             return ep;
+        r->set_version++;
         retire(ep);
     }
     return NULL;
@@ -145,6 +148,16 @@ static void free_lists(struct ref *r)
     if (r->usable != r->endpoints)
         free(r->usable);
     free(r->endpoints);
+}
+
+static void index_wishes(struct ref *r)
+{
+    const struct provider *p = r->n_usable != 0 ? r->usable[0]->provider : NULL;
+
+    r->wish = p != NULL ? balance_find(p->loadbalance) : NULL;
+    r->methods_wish = false;
+    for (size_t i = 0; p != NULL && i < p->n_method_params; i++)
+        r->methods_wish = r->methods_wish || p->method_params[i].loadbalance.n != 0;
 }
 
 static void index_usable(struct ref *r)
@@ -163,7 +176,7 @@ static void index_usable(struct ref *r)
         r->usable[n++] = ep;
         r->n_unlisted += ep->provider->unlisted ? 1U : 0U;
     }
-    r->wish = r->n_usable != 0 ? balance_find(r->usable[0]->provider->loadbalance) : NULL;
+    index_wishes(r);
 }
 
 static void set_directory(struct ref *r, struct directory *d)
@@ -179,6 +192,7 @@ static void set_directory(struct ref *r, struct directory *d)
             update_endpoint(r, ep, &d->providers[i], d, like);
         fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], d, like);
     }
+    r->set_version += r->n_endpoints - at;
     while (at < r->n_endpoints)
         retire(r->endpoints[at++]);
     free_lists(r);

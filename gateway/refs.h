@@ -57,9 +57,11 @@ struct ref {
     size_t n_endpoints;
     struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
     size_t n_usable;
-    size_t n_unlisted;  /* of these */
-    size_t n_lost_told; /* unlisted ones that the registry was told to be lost to this worker */
+    size_t n_unlisted;    /* of these */
+    size_t n_lost_told;   /* unlisted ones that the registry was told to be lost to this worker */
+    uint64_t set_version; /* rises when another endpoint is usable, or one not any more */
     const struct balancer *wish; /* loadbalance of the first usable provider; NULL = none */
+    bool methods_wish;           /* it has METHOD.loadbalance, too */
     struct balance_state *balance;
     size_t n_prefix;     /* bytes of invoke_prefix() */
     struct list waiting; /* ref_waiter: wait for the first list */

@@ -130,6 +130,11 @@ struct policy {
     struct retry_policy retry;
     struct str loadbalance;
     const struct balancer *balancer; /* NULL: as the provider wishes, else p2c */
+    struct {
+        uint32_t nodes; /* 0: as the provider wishes */
+        struct text_list arguments;
+        struct str indexes; /* the same as "0,2"; empty: as the provider wishes */
+    } hash;
     uint32_t connections;
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms;
@@ -199,6 +204,8 @@ struct route {
     struct policy policy;
     struct text_list forward_headers;
     struct text_list return_attachments;
+    struct text_list hash_policy_text;
+    struct source *hash_policy; /* as many */
     size_t max_body;
     struct exception_rule *exceptions;
     size_t n_exceptions;

@@ -93,11 +93,23 @@ static void check_headers(struct key_context *c, const struct text_map *m,
     }
 }
 
+/* "0,2", as a provider's URL writes it. */
+static struct str join(struct key_context *c, const struct text_list *l)
+{
+    struct str all = STR_NONE;
+
+    for (size_t i = 0; i < l->n; i++)
+        all = arena_printf(c->a, STR_FMT "%s" STR_FMT, STR_ARG(all), i != 0 ? "," : "",
+                           STR_ARG(l->v[i]));
+    return all;
+}
+
 static void resolve_policy(struct key_context *c, struct policy *p, const struct yaml_node *b)
 {
     const struct response_policy *r = &p->response;
 
     p->balancer = balance_find(p->loadbalance);
+    p->hash.indexes = join(c, &p->hash.arguments);
     p->request.utc_offset_s = offset_seconds(p->request.timezone);
     p->args_opts = (struct args_opts){
         .class_key = (enum args_class_key)p->request.class_key,
@@ -419,6 +431,17 @@ static void check_args(struct key_context *c, struct route *r, const struct yaml
                      STR_ARG(r->method_name), r->method_def->type_names.n, r->n_args);
 }
 
+static void check_hash_policy(struct key_context *c, struct route *r, const struct yaml_node *b)
+{
+    const struct yaml_node *list = place(b, "hash_policy");
+
+    r->hash_policy = arena_alloc(c->a, (r->hash_policy_text.n + 1) * sizeof(*r->hash_policy));
+    for (size_t i = 0; i < r->hash_policy_text.n; i++) {
+        if (keys_parse_source(r->hash_policy_text.v[i], &r->hash_policy[i])) /* else it was told */
+            check_source(c, r, &r->hash_policy[i], item(list, i));
+    }
+}
+
 static void check_route(struct key_context *c, struct route *r, size_t index)
 {
     const struct yaml_node *b = block(c->s, "routes", index);
@@ -432,6 +455,7 @@ static void check_route(struct key_context *c, struct route *r, size_t index)
         config_error(c->errs, AT(place(b, "path")), "\"path\": %s", e.text);
     check_call(c, r, b);
     check_args(c, r, b);
+    check_hash_policy(c, r, b);
     for (size_t i = 0; i < index; i++) {
         const struct route *o = &c->s->routes[i];
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Which provider a call goes to, with real providers behind the gateway (docs/REGISTRY.md section 8).  The exact orders
 are in tests/unit/gateway_balance.c."""
+import bisect
+import hashlib
 import json
 import os
 import signal
+import struct
 import sys
 import threading
 
@@ -111,6 +114,110 @@ def shortest_response_finds_the_fast_one():
     g.stop()
 
 
+def ring(ports, nodes=160):
+    """Dubbo's, written down once more."""
+    points = {}
+    for p in ports:
+        for i in range(nodes // 4):
+            d = hashlib.md5(b"127.0.0.1:%d%d" % (p, i)).digest()
+            for word in struct.unpack("<4I", d):
+                points[word] = p
+    order_ = sorted(points)
+
+    def find(key):
+        h = struct.unpack("<I", hashlib.md5(key.encode()).digest()[:4])[0]
+        at = bisect.bisect_left(order_, h)
+        return points[order_[at % len(order_)]]
+    return find
+
+
+def route(**more):
+    return {"name": "who", "path": "/who/{id}", "call": "user.whoami", "args": [], **more}
+
+
+def same_key_same_provider():
+    """By the first argument, as Dubbo; when a provider goes, only its keys move, to where the ring leads without it."""
+    a, b, c = stubs(*(str(20880 + 2 * i) for i in range(3)))
+    for s in (a, b, c):
+        s.script(json.dumps({"m": [[{"value": s.port}]]}))
+    g = kit.Gateway(config("consistenthash", ["20880", "20882", "20884"]))
+    h = kit.Http()
+
+    def where(key):
+        status, body, _ = h.post("/%s/m" % IFACE, [key, 1])
+        assert status == 200, body
+        return int(body)
+    find, keys = ring([20880, 20882, 20884]), ["user-%d" % i for i in range(60)] + [7, -1, True, None, 2.5, "ë"]
+
+    def text(k):
+        return k if isinstance(k, str) else json.dumps(k)
+    where("x"), where("y"), where("z")
+    before = {k: where(k) for k in keys}
+    assert before == {k: find(text(k)) for k in keys} == {k: where(k) for k in keys}
+    assert set(before.values()) == {20880, 20882, 20884}
+    b.kill()
+    kit.wait_until(lambda: "20882" not in json.dumps(g.admin("/connections")[1]), 5, "its connection is gone")
+    find = ring([20880, 20884])
+    assert {k: where(k) for k in keys} == {k: before[k] if before[k] != 20882 else find(text(k)) for k in keys}
+    g.stop()
+
+
+def provider_asks_for_a_hash():
+    """METHOD.loadbalance, METHOD.hash.arguments and hash.nodes of the first provider's URL."""
+    for s in stubs("a", "b", "c"):
+        s.script(json.dumps({"m": [[{"value": s.port}]]}))
+    url = "?m.loadbalance=consistenthash&m.hash.arguments=1,0&hash.nodes=40"
+    g = kit.Gateway(config(None, ["20880" + url, "20882", "20884"]))
+    h = kit.Http()
+    find = ring([20880, 20882, 20884], 40)
+    order(20, h)
+    for i in range(40):
+        status, body, _ = h.post("/%s/m" % IFACE, ["u%d" % i, i])
+        assert (status, int(body)) == (200, find("%du%d" % (i, i))), (i, body)
+    g.stop()
+
+
+def sticky_by_what_a_route_names():
+    stubs("a", "b", "c")
+    names = {20880: "a", 20882: "b", 20884: "c"}
+    find = ring(names)
+    for source, ask in (("path.id", lambda h, k: h.call("GET", "/who/%s" % k)),
+                        ("query.user", lambda h, k: h.call("GET", "/who/1?user=%s" % k)),
+                        ("header.X-User", lambda h, k: h.call("GET", "/who/1", headers={"X-User": k}))):
+        g = kit.Gateway(config("random", ["20880", "20882", "20884"], routes=[route(method="GET", hash_policy=[source])]))
+        h = kit.Http()
+        order(20, h)
+        for i in range(30):
+            assert ask(h, "user-%d" % i)[:2] == (200, '"%s"' % names[find("user-%d" % i)]), (source, i)
+        g.stop()
+
+
+def sticky_by_a_member_of_the_body():
+    """Two sources make one key; a request without any is balanced as usual."""
+    stubs("a", "b", "c")
+    names = {20880: "a", 20882: "b", 20884: "c"}
+    find = ring(names)
+    g = kit.Gateway(config("roundrobin", ["20880", "20882", "20884"], routes=[
+        route(method="POST", args=[{"from": "body"}], hash_policy=["body.user.id", "header.X-Shop"])]))
+    h = kit.Http()
+    order(3, h)
+    for i in range(30):
+        body = {"user": {"id": i}}
+        assert h.post("/who/1", body)[:2] == (200, '"%s"' % names[find(str(i))])
+        assert h.post("/who/1", body, {"X-Shop": "s"})[:2] == (200, '"%s"' % names[find("%ds" % i)])
+    assert sorted(h.post("/who/1", {"x": 1})[1] for _ in range(3)) == ['"a"', '"b"', '"c"']
+    g.stop()
+
+
+def hash_settings_are_checked():
+    for more, what in (({"hash_policy": ["path.nobody"]}, "no variable {nobody}"),
+                       ({"hash_policy": ["user"]}, "a source"),
+                       ({"hash": {"arguments": ["first"]}}, "the number of an argument"),
+                       ({"hash": {"nodes": 100000}}, "1600")):
+        g = kit.Gateway(config("random", ["20880"], routes=[route(method="GET", **more)]), wait=False)
+        assert g.proc.wait(10) != 0 and what in g.log(), g.log()
+
+
 def unknown_name_is_refused():
     g = kit.Gateway(config("fastest", ["20880"]), wait=False)
     assert g.proc.wait(10) != 0 and "shortestresponse" in g.log(), g.log()
@@ -118,4 +225,6 @@ def unknown_name_is_refused():
 
 if __name__ == "__main__":
     kit.run([round_robin_by_weight, round_robin_has_a_turn_per_method, provider_asks_for_round_robin, least_active_spreads,
-             adaptive_spreads, shortest_response_finds_the_fast_one, unknown_name_is_refused])
+             adaptive_spreads, shortest_response_finds_the_fast_one, same_key_same_provider,
+             provider_asks_for_a_hash, sticky_by_what_a_route_names, sticky_by_a_member_of_the_body,
+             hash_settings_are_checked, unknown_name_is_refused])
