@@ -67,6 +67,45 @@ bool invoke_attachment(struct str name, struct str value, struct buf *out)
     return true;
 }
 
+/* One of our own strings: at most one chunk of 65,535 UTF-16 units.  False at the end. */
+static bool take_string(struct str *entries, struct str *out)
+{
+    const uint8_t *p = (const uint8_t *)entries->p;
+    size_t head = 1;
+    size_t units = 0;
+    size_t i = 0;
+
+    if (entries->n < 3)
+        return false;
+    if (p[0] < 0x20) {
+        units = p[0];
+    } else if (p[0] < 0x34) {
+        units = ((size_t)(p[0] - 0x30) << 8) + p[1];
+        head = 2;
+    } else {
+        units = ((size_t)p[1] << 8) + p[2];
+        head = 3;
+    }
+    for (i = head; units != 0 && i < entries->n; units--)
+        i += p[i] < 0x80 ? 1 : p[i] < 0xe0 ? 2 : 3;
+    if (units != 0 || i > entries->n)
+        return false;
+    *out = str_sub(*entries, head, i);
+    *entries = str_sub(*entries, i, entries->n);
+    return true;
+}
+
+bool invoke_attachment_find(struct str entries, struct str name, struct str *value)
+{
+    struct str key;
+
+    while (take_string(&entries, &key) && take_string(&entries, value)) {
+        if (str_eq(key, name))
+            return true;
+    }
+    return false;
+}
+
 void invoke_attachments_end(struct buf *out)
 {
     buf_add_u8(out, HS2_MAP_END);

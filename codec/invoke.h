@@ -32,4 +32,8 @@ void invoke_attachments_begin(struct buf *out) NONNULL;
 /* False, and nothing written, when a text is not valid UTF-8. */
 bool invoke_attachment(struct str name, struct str value, struct buf *out)
     __attribute__((nonnull(3)));
+/* The value of an entry written by invoke_attachment(); a character beyond the 16-bit ones is left in the form that
+ * Java writes, two of three bytes.  False: there is none. */
+bool invoke_attachment_find(struct str entries, struct str name, struct str *value)
+    __attribute__((nonnull(3))) MUST_CHECK;
 void invoke_attachments_end(struct buf *out) NONNULL;

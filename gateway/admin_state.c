@@ -212,6 +212,7 @@ static void add_registry_metrics(const struct control *c, struct metrics *m)
     metrics_add(m, METRIC_REGISTRY_EVENTS, "", (double)n.events_total);
     metrics_add(m, METRIC_REGISTRY_RECONNECTS, "", (double)n.reconnects_total);
     metrics_add(m, METRIC_REGISTRY_EXPIRED, "", (double)n.sessions_expired_total);
+    metrics_add(m, METRIC_REGISTRY_BAD_RULES, "", (double)n.bad_rules);
     metrics_add(m, METRIC_REGISTRY_WATCHES, "", (double)n.watches);
     metrics_add(m, METRIC_CONSUMER_NODES, "", (double)n.consumer_nodes);
     metrics_add(m, METRIC_SNAPSHOT_WRITABLE, "", n.snapshot_writable ? 1 : 0);

@@ -38,10 +38,23 @@ struct found {
     size_t n_tried;
     bool too_small;
     bool down;
+    bool ruled_out;
 };
 
-static void look_at(struct found *f, struct endpoint *ep, const struct balance_call *c)
+static bool is_allowed(const struct ref *r, const struct endpoint *ep, const struct balance_call *c)
 {
+    size_t i = (size_t)(ep->provider - r->directory->providers);
+
+    return (c->allowed[i / 64] >> i % 64 & 1) != 0;
+}
+
+static void look_at(struct found *f, const struct ref *r, struct endpoint *ep,
+                    const struct balance_call *c)
+{
+    if (c->allowed != NULL && !is_allowed(r, ep, c)) {
+        f->ruled_out = true;
+        return;
+    }
     if (c->body_len > ep->provider->payload) {
         f->too_small = true;
         return;
@@ -70,7 +83,7 @@ static void collect(struct wctx *w, const struct ref *r, const struct balance_ca
     for (size_t i = 0; i < r->n_usable && f->fresh.n < BALANCE_CANDIDATES_MAX; i++) {
         if (i >= STRETCH_MAX && f->fresh.n != 0)
             return;
-        look_at(f, r->usable[(from + i) % r->n_usable], c);
+        look_at(f, r, r->usable[(from + i) % r->n_usable], c);
     }
 }
 
@@ -80,8 +93,11 @@ static void collect_ring(struct ref *r, const struct balance_call *c, struct fou
     struct ring_walk walk = balance_ring_walk(r, c);
     size_t i = 0;
 
-    for (size_t n = 0; n < STRETCH_MAX && f->fresh.n == 0 && ring_walk_next(&walk, &i); n++)
-        look_at(f, r->usable[i], c);
+    /* rules may leave one of thousands */
+    size_t most = c->allowed != NULL ? SIZE_MAX : STRETCH_MAX;
+
+    for (size_t n = 0; n < most && f->fresh.n == 0 && ring_walk_next(&walk, &i); n++)
+        look_at(f, r, r->usable[i], c);
 }
 
 /* docs/REGISTRY.md section 2.4: Dubbo takes the wish of the first provider. */
@@ -113,7 +129,7 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
 
     f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
-    f.too_small = f.down = false;
+    f.too_small = f.down = f.ruled_out = false;
     if (b->by_key && r->n_usable != 0)
         collect_ring(r, call, &f);
     else
@@ -137,7 +153,9 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     }
     if (f.too_small)
         return BALANCE_TOO_LARGE;
-    return f.down ? BALANCE_DOWN : BALANCE_NONE;
+    if (f.down)
+        return BALANCE_DOWN;
+    return f.ruled_out ? BALANCE_RULED_OUT : BALANCE_NONE;
 }
 
 unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,

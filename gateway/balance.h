@@ -18,8 +18,9 @@ struct balance_call {
     struct str method;
     struct endpoint *const *tried; /* not to be picked again */
     size_t n_tried;
-    bool tried_too;  /* unless nobody else is usable */
-    size_t body_len; /* providers whose payload limit is smaller are left out */
+    bool tried_too;          /* unless nobody else is usable */
+    const uint64_t *allowed; /* bit i: provider i of the directory may take it; NULL: all may */
+    size_t body_len;         /* providers whose payload limit is smaller are left out */
     /* for consistenthash */
     struct str hash_key; /* p == NULL: made of the arguments … */
     const struct arg *args;
@@ -72,6 +73,7 @@ enum balance_result {
     BALANCE_OK = 0,
     BALANCE_NONE,      /* no usable provider */
     BALANCE_TOO_LARGE, /* usable ones only with a smaller payload limit: 413 */
+    BALANCE_RULED_OUT, /* rules leave none of the usable ones */
     BALANCE_DOWN,      /* providers are listed, but none can be reached now (back-off, readonly) */
 };
 

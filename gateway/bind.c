@@ -149,3 +149,19 @@ bool bind_encode(struct str method, const struct bound *b, const struct args_opt
     problem_set(p, outcome_of(r), STR_FMT "%s: %s", STR_ARG(source), p->pointer, e.detail);
     return false;
 }
+
+bool bind_argument_text(const struct bound *b, unsigned index, struct arena *a, struct str *out)
+{
+    struct buf text;
+
+    if (index >= b->n)
+        return false;
+    *out = str_trim(b->args[index].json);
+    if (json_kind_of(*out) != JSON_TOKEN_STRING)
+        return true;
+    buf_init(&text, out->n);
+    if (json_string_decode(*out, &text))
+        *out = arena_str(a, buf_str(&text));
+    buf_free(&text);
+    return true;
+}

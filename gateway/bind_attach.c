@@ -27,8 +27,6 @@ bool bind_attachment_allowed(struct str name)
         "remote.application",
         "id",
         "input",
-        "dubbo.tag",
-        "dubbo.force.tag",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "codec/invoke.h"
 #include "registry/url.h"
+#include "gateway/call_routing.h"
 
 enum {
     KEEP_MIDDLE = 16 * 1024, /* larger request buffers go back to malloc */
@@ -323,12 +324,15 @@ static void set_timer(struct call *c, uint64_t at_ms)
     ev_timer_start(loop, &c->timer);
 }
 
-/* The provider's own timeout counts where the operator set none (docs/REGISTRY.md section 2.5). */
+/* The provider's own timeout counts where the operator set none, a configurator's in any case (docs/REGISTRY.md
+ * section 2.5). */
 static void adopt_timeout(struct call *c, const struct provider *p)
 {
-    uint32_t own = provider_timeout_ms(p, c->plan.method);
+    bool written = false;
+    uint32_t own = provider_timeout_ms(p, c->plan.method, &written);
 
-    if (c->plan.timeout_explicit || own == 0 || c->tries != 0)
+    if (own == 0 || c->tries != 0 || c->plan.timeout_of_client ||
+        (c->plan.timeout_explicit && !written))
         return;
     if (own > c->plan.max_timeout_ms)
         own = c->plan.max_timeout_ms;
@@ -368,20 +372,6 @@ static enum step step_wait_providers(struct call *c)
     return enter(c, CALL_PICK);
 }
 
-static enum outcome outcome_of_refusal(enum registry_refusal r)
-{
-    switch (r) {
-    case REFUSAL_LIMIT:
-        return OUTCOME_REFERENCE_LIMIT;
-    case REFUSAL_STARTING:
-        return OUTCOME_STARTING;
-    case REFUSAL_NONE:
-    case REFUSAL_UNKNOWN:
-        return OUTCOME_NO_PROVIDER;
-    }
-    return OUTCOME_NO_PROVIDER;
-}
-
 static size_t frame_length(const struct call *c)
 {
     return c->plan.ref->n_prefix + c->middle.len + c->attachments.len;
@@ -390,6 +380,7 @@ static size_t frame_length(const struct call *c)
 /* NULL when there is nobody to ask; the call has ended then. */
 static struct endpoint *pick(struct call *c)
 {
+    UNFILLED uint64_t allowed[ROUTING_WORDS_MAX];
     struct ref *ref = c->plan.ref;
     struct endpoint *ep = NULL;
     unsigned n_tried = c->tries < CALL_TRIES_MAX ? c->tries : CALL_TRIES_MAX;
@@ -406,6 +397,7 @@ static struct endpoint *pick(struct call *c)
         .n_args = c->plan.n_args,
         .hash_arguments = c->plan.hash_arguments,
         .hash_nodes = c->plan.hash_nodes,
+        .allowed = call_route(c, allowed) ? allowed : NULL,
     };
 
     if (ref->state == REF_REFUSED) {
@@ -431,6 +423,11 @@ static struct endpoint *pick(struct call *c)
         return NULL;
     case BALANCE_TOO_LARGE:
         fail(c, OUTCOME_REQUEST_TOO_LARGE, "the encoded request is larger than the provider takes");
+        return NULL;
+    case BALANCE_RULED_OUT:
+        problem_set(&c->problem, OUTCOME_NO_PROVIDER_AFTER_RULES, "rules leave no provider for %s",
+                    ref->key_text);
+        finish(c, OUTCOME_NO_PROVIDER_AFTER_RULES);
         return NULL;
     case BALANCE_DOWN:
         fail(c, OUTCOME_PROVIDER_UNREACHABLE, "no provider can be reached");

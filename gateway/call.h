@@ -45,9 +45,10 @@ struct calls;
 /* What the caller decides before the call starts; texts live as long as the call. */
 struct call_plan {
     struct ref *ref;
-    struct str method;     /* Java method name */
-    uint32_t timeout_ms;   /* for the whole call, retries included */
-    bool timeout_explicit; /* false: a provider's own timeout wins over timeout_ms */
+    struct str method;      /* Java method name */
+    uint32_t timeout_ms;    /* for the whole call, retries included */
+    bool timeout_explicit;  /* false: a provider's own timeout wins over timeout_ms */
+    bool timeout_of_client; /* the request named it: nothing wins over it */
     uint32_t max_timeout_ms;
     uint32_t per_try_timeout_ms; /* 0 = what is left of the timeout */
     unsigned attempts;   /* further tries after the first, not counting those that reached nobody */
@@ -66,6 +67,8 @@ struct call_plan {
     const struct arg *args; /* may be NULL */
     size_t n_args;
     const struct reply_opts *reply;
+    /* Argument `index` as Java prints it, for rules; called with call.user.  NULL: nobody can say. */
+    bool (*argument)(void *user, unsigned index, struct str *out);
 };
 
 struct call {

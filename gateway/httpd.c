@@ -290,6 +290,13 @@ static struct ref *ref_of(struct req *r)
     return refs_get(h->refs, &r->key, NULL);
 }
 
+static bool argument_text(void *user, unsigned index, struct str *out)
+{
+    const struct req *r = user;
+
+    return bind_argument_text(&r->bound, index, &r->x->arena, out);
+}
+
 static void plan_call(struct req *r, struct call *c, struct ref *ref)
 {
     const struct policy *p = r->policy;
@@ -318,6 +325,7 @@ static void plan_call(struct req *r, struct call *c, struct ref *ref)
         .hash_arguments = p->hash.indexes,
         .hash_nodes = p->hash.nodes,
         .reply = &p->reply_opts,
+        .argument = argument_text,
     };
 }
 
@@ -366,7 +374,7 @@ static bool prepare(struct req *r, struct call *c)
     fill_attachments(r, c);
     fill_hash_key(r, c);
     return bind_timeout(&r->x->request, query_timeout, c->plan.max_timeout_ms, &c->plan.timeout_ms,
-                        &c->plan.timeout_explicit, &r->problem);
+                        &c->plan.timeout_of_client, &r->problem);
 }
 
 static void answer_refused(struct req *r)

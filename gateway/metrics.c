@@ -41,6 +41,9 @@ static const struct {
                                     "Connections that stood again."},
     [METRIC_REGISTRY_EXPIRED] = {"dubbogate_registry_session_expired_total", COUNTER,
                                  "Sessions that expired."},
+    [METRIC_REGISTRY_BAD_RULES] =
+        {"dubbogate_registry_bad_rules", GAUGE,
+         "Rules whose present text is not understood; the former one is in force."},
     [METRIC_REGISTRY_WATCHES] = {"dubbogate_registry_watches", GAUGE, "Watches set now."},
     [METRIC_CONSUMER_NODES] = {"dubbogate_consumer_nodes", GAUGE, "Consumer nodes of ours."},
     [METRIC_SNAPSHOT_AGE] = {"dubbogate_snapshot_age_seconds", GAUGE,

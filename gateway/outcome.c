@@ -311,6 +311,16 @@ static const struct outcome_row rows[OUTCOMES] =
                 .detail = "no provider",
                 .flag = "UH",
             },
+        [OUTCOME_NO_PROVIDER_AFTER_RULES] =
+            {
+                .code = "NO_PROVIDER_AFTER_RULES",
+                .title = "Service Unavailable",
+                .status = 503,
+                .retryable = true,
+                .retry_after_s = 1,
+                .detail = "rules leave no provider",
+                .flag = "UH",
+            },
         [OUTCOME_GATEWAY_BUSY] =
             {
                 .code = "GATEWAY_BUSY",
@@ -497,4 +507,18 @@ enum outcome outcome_of_reply(const struct reply *r, enum reply_result result, s
         return outcome_of_status(r, interface, method);
     }
     return OUTCOME_INTERNAL;
+}
+
+enum outcome outcome_of_refusal(enum registry_refusal r)
+{
+    switch (r) {
+    case REFUSAL_LIMIT:
+        return OUTCOME_REFERENCE_LIMIT;
+    case REFUSAL_STARTING:
+        return OUTCOME_STARTING;
+    case REFUSAL_NONE:
+    case REFUSAL_UNKNOWN:
+        return OUTCOME_NO_PROVIDER;
+    }
+    return OUTCOME_NO_PROVIDER;
 }

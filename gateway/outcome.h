@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "codec/reply.h"
+#include "registry/registry.h"
 
 enum outcome {
     OUTCOME_OK = 0,
@@ -49,6 +50,7 @@ enum outcome {
     OUTCOME_PROVIDER_UNREACHABLE,
     /* the gateway's own */
     OUTCOME_NO_PROVIDER,
+    OUTCOME_NO_PROVIDER_AFTER_RULES,
     OUTCOME_GATEWAY_BUSY,
     OUTCOME_REFERENCE_LIMIT,
     OUTCOME_STARTING,
@@ -87,3 +89,5 @@ const struct outcome_row *outcome_row(enum outcome o);
  * from an unknown type in the texts of status 70. */
 enum outcome outcome_of_reply(const struct reply *r, enum reply_result result, struct str interface,
                               struct str method) __attribute__((nonnull(1)));
+/* Why the registry gave no list. */
+enum outcome outcome_of_refusal(enum registry_refusal r);

@@ -241,6 +241,7 @@ struct registry_settings {
     struct str name;
     struct str address;
     struct str root;
+    struct str config_root;
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;

@@ -67,7 +67,7 @@ struct numbers {
     struct counter references[REFERENCE_STATES];
     struct counter subscriptions, evictions, creates, deletes, events, reconnects, expired;
     struct counter watches, consumer_nodes, saved_wall_ms, writable, connected, disconnected;
-    struct counter waiting;
+    struct counter waiting, bad_rules;
 };
 
 struct registry {

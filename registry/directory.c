@@ -5,6 +5,7 @@
 
 #include "base/fatal.h"
 #include "base/hash.h"
+#include "registry/rules.h"
 
 /*
  * All texts of a directory lie in one pool, each of them once: the providers of a reference differ in
@@ -151,7 +152,8 @@ static bool method_params_equal(const struct provider *a, const struct provider 
         const struct method_param *y = &b->method_params[i];
 
         if (x->timeout_ms != y->timeout_ms || x->weight != y->weight ||
-            x->hash_nodes != y->hash_nodes || !str_eq(x->hash_arguments, y->hash_arguments) ||
+            x->timeout_written != y->timeout_written || x->hash_nodes != y->hash_nodes ||
+            !str_eq(x->hash_arguments, y->hash_arguments) ||
             !str_eq(x->loadbalance, y->loadbalance) || !str_eq(x->method, y->method))
             return false;
     }
@@ -283,17 +285,17 @@ static bool texts_equal(const struct provider *a, const struct provider *b)
 static bool provider_equal(const struct provider *a, const struct provider *b)
 {
     return a->unlisted == b->unlisted && a->unusable == b->unusable &&
-           a->timeout_ms == b->timeout_ms && a->weight == b->weight &&
-           a->warmup_ms == b->warmup_ms && a->timestamp_ms == b->timestamp_ms &&
-           a->payload == b->payload && a->heartbeat_ms == b->heartbeat_ms &&
-           a->connections == b->connections && a->dynamic == b->dynamic &&
-           a->deprecated == b->deprecated && address_equal(&a->addr, &b->addr) &&
-           texts_equal(a, b) && method_params_equal(a, b);
+           a->timeout_ms == b->timeout_ms && a->timeout_written == b->timeout_written &&
+           a->weight == b->weight && a->warmup_ms == b->warmup_ms &&
+           a->timestamp_ms == b->timestamp_ms && a->payload == b->payload &&
+           a->heartbeat_ms == b->heartbeat_ms && a->connections == b->connections &&
+           a->dynamic == b->dynamic && a->deprecated == b->deprecated &&
+           address_equal(&a->addr, &b->addr) && texts_equal(a, b) && method_params_equal(a, b);
 }
 
 bool directory_equal(const struct directory *a, const struct directory *b)
 {
-    if (a->n != b->n || !refkey_eq(&a->key, &b->key))
+    if (a->n != b->n || !refkey_eq(&a->key, &b->key) || a->rules_hash != b->rules_hash)
         return false;
     for (size_t i = 0; i < a->n; i++) {
         if (!provider_equal(&a->providers[i], &b->providers[i]))
@@ -322,6 +324,8 @@ void directory_put(struct directory *d)
 {
     if (d == NULL || !ref_put(&d->refs))
         return;
+    for (size_t i = 0; i < d->n_rules; i++)
+        rules_put(d->rules[i].rules);
     arena_free(&d->arena);
     free(d);
 }

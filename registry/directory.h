@@ -21,6 +21,10 @@ enum directory_source {
     DIRECTORY_SNAPSHOT, /* the saved list, not confirmed by the registry yet */
 };
 
+struct routing;
+struct routing_party;
+struct ruleset_entry;
+
 struct directory {
     struct ref_count refs;
     struct arena arena; /* owns everything below */
@@ -31,6 +35,13 @@ struct directory {
     struct provider *providers; /* sorted by host, port, path, group, version; no two the same */
     size_t n_usable;            /* providers with unusable == USABLE */
     size_t n_ignored[UNUSABLE_REASONS];
+    /* What directory_route() added. */
+    const struct routing *routing; /* who may take which call; NULL: everybody any */
+    struct routing_party *parties; /* one per provider; NULL: none are needed */
+    struct ruleset_entry *rules;   /* counted */
+    size_t n_rules;
+    uint64_t rules_hash;
+    struct str consumer_ip; /* ours, by which the rules were read */
 };
 
 /* Copies key and providers; duplicates of one identity collapse to the larger timestamp.  Count 1. */

@@ -19,7 +19,7 @@
 #include "registry/registry.h"
 #include "registry/store.h"
 
-struct configurators;
+struct ruleset;
 struct reference;
 struct registry;
 struct registry_kind;
@@ -44,9 +44,9 @@ struct list_report {
     size_t n;
     bool exists;   /* the registry knows the interface's provider list, maybe an empty one */
     int64_t czxid; /* tells a list that was made anew from the one known before; 0 = cannot tell */
-    bool rolled_back;                          /* the list is older than one that was read before */
-    const struct configurators *configurators; /* what is written over the URLs; NULL = nothing */
-    struct str consumer_ip;                    /* ours, which configurators may name */
+    bool rolled_back;            /* the list is older than one that was read before */
+    const struct ruleset *rules; /* for the reference that is told; NULL = none */
+    struct str consumer_ip;      /* ours, which rules may name */
 };
 
 struct registry_kind {

@@ -67,6 +67,7 @@ static void *zk_open(struct source *s, struct err *e)
 
     z->source = s;
     list_init(&z->sessions);
+    zk_config_init(z);
     if (!zk_hosts_of(s->conf.address, &s->home->arena, &z->hosts, &why)) {
         err_set(e, "registry %s: %s", s->conf.name, why.text);
         free(z);
@@ -82,6 +83,7 @@ static void zk_close(void *kind)
     struct zk *z = kind;
 
     ASSERT(z->paths == NULL);
+    zk_config_free(z);
     zk_sessions_close(z);
     free(z);
 }
@@ -144,6 +146,7 @@ static void zk_report(const void *kind, json_t *into)
                         json_incref(json_object_get(json_array_get(list, 0), "session")));
     json_object_set_new(into, "new_tree", json_boolean(z->new_tree));
     json_object_set_new(into, "sessions", list);
+    zk_config_report(z, into);
 }
 
 static bool zk_check(const char *address, struct err *e)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fatal.h"
 #include "base/log.h"
+#include "registry/rules.h"
 #include "registry/url.h"
 #include "registry/zk.h"
 
@@ -17,7 +18,15 @@ enum {
     WATCH_OVERHEAD = 4, /* bytes beside the path in a packet of watches */
 };
 
+static const char *const categories[ZK_CATEGORIES] = {
+    [ZK_SELF] = "",
+    [ZK_CONFIGURATORS] = "/configurators",
+    [ZK_ROUTERS] = "/routers",
+    [ZK_PROVIDERS] = "/providers",
+};
+
 static void read_now(struct zk_path *p, uint64_t now);
+static void read_next(struct zk_path *p);
 
 void zk_count_watch(struct zk_session *s, bool *flag, bool on)
 {
@@ -29,9 +38,16 @@ void zk_count_watch(struct zk_session *s, bool *flag, bool on)
     counter_set(c, on ? counter_get(c) + 1 : counter_get(c) - 1);
 }
 
-static void set_watch(struct zk_path *p, bool on)
+static void set_watch(struct zk_path *p, enum zk_category c, bool on)
 {
-    zk_count_watch(p->session, &p->watch_set, on);
+    zk_count_watch(p->session, &p->node[c].watch_set, on);
+}
+
+static const char *path_of(const struct zk_path *p, enum zk_category c, struct arena *a)
+{
+    return arena_printf(a, "%s/%s%s", p->session->zk->source->conf.root, p->interface,
+                        categories[c])
+        .p;
 }
 
 /* NOLINTBEGIN(readability-function-size): the macros of uthash */
@@ -71,7 +87,7 @@ static void mark_dirty(struct zk_path *p)
 
 static bool may_read(const struct zk_path *p, uint64_t now)
 {
-    return !p->in_flight && now >= p->not_before_ms &&
+    return !p->reading && now >= p->not_before_ms &&
            (p->last_read_ms == 0 || now - p->last_read_ms >= READ_APART_MS) &&
            p->session->handle->n_ops < CALLS_IN_FLIGHT;
 }
@@ -92,8 +108,10 @@ static void free_path(struct zk_path *p);
 
 /* Every reference of the interface gets the whole list and takes what is its own.  It may end there, and
  * with the last one the path. */
-static void deliver(struct zk_path *p, const struct list_report *l, const char *error)
+static void deliver(struct zk_path *p, struct list_report *l, const struct zk_apps *apps,
+                    const char *error)
 {
+    UNFILLED struct ruleset rules;
     struct list todo;
     struct list *x = NULL;
 
@@ -105,10 +123,13 @@ static void deliver(struct zk_path *p, const struct list_report *l, const char *
         struct reference *ref = container_of(x, struct zk_ref, link)->ref;
 
         list_add(&p->refs, x);
-        if (l != NULL)
+        if (l != NULL) {
+            (void)zk_config_rules(p->session->zk, p, &ref->key, apps, &rules);
+            l->rules = &rules;
             reference_on_list(ref, l);
-        else
+        } else {
             reference_on_error(ref, error);
+        }
     }
     p->delivering = false;
     if (list_empty(&p->refs))
@@ -130,19 +151,20 @@ static size_t decode_names(const struct zk_op *op, struct arena *a, struct str *
     return n;
 }
 
-static void on_error(struct zk_path *p, int rc)
+static void on_error(struct zk_path *p, const struct zk_op *op)
 {
     uint64_t wait = ERROR_FIRST_MS;
 
+    p->reading = false;
     mark_dirty(p);
-    if (zk_is_lost(rc))
+    if (zk_is_lost(op->rc))
         return; /* the session's matter; read again when it is back */
     for (unsigned i = 0; i < p->failures && wait < ERROR_MAX_MS; i++)
         wait *= 2;
     p->failures++;
     p->not_before_ms = clock_ms() + (wait < ERROR_MAX_MS ? wait : ERROR_MAX_MS);
-    log_warn("registry", "%s cannot be read: %s", p->path, zerror(rc));
-    deliver(p, NULL, zerror(rc));
+    log_warn("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
+    deliver(p, NULL, NULL, zerror(op->rc));
 }
 
 /* The watch for a node that is not there yet. */
@@ -153,14 +175,14 @@ static void on_exists(struct zk_session *s, struct zk_op *op)
     if (p == NULL || p->session != s)
         return;
     if (op->rc == ZNONODE)
-        set_watch(p, true);
+        set_watch(p, ZK_SELF, true);
     else
         zk_path_read(p); /* it came between the read and the watch, or the answer was lost */
 }
 
-static void watch_creation(struct zk_path *p)
+static void watch_creation(struct zk_path *p, const char *path)
 {
-    struct zk_op *op = zk_op_new(p->session, p->interface, p->path, on_exists);
+    struct zk_op *op = zk_op_new(p->session, p->interface, path, on_exists);
     struct zk_handle *h = p->session->handle;
 
     zk_op_sent(op, zoo_awexists(h->h, op->path, zk_watcher, h, zk_on_stat, op));
@@ -178,51 +200,159 @@ static void note_zxid(struct zk_path *p, const struct Stat *stat, struct list_re
         known->max_zxid = stat->pzxid;
 }
 
-static void on_children(struct zk_session *s, struct zk_op *op)
+static void add_app(struct zk_apps *apps, struct str name)
 {
-    struct zk_path *p = zk_path_of(s->zk, str_from(op->key));
-    struct list_report l = {.exists = op->rc == ZOK, .consumer_ip = str_from(s->zk->consumer_ip)};
+    for (size_t i = 0; i < apps->n; i++) {
+        if (str_eq(apps->v[i], name))
+            return;
+    }
+    if (name.n != 0 && apps->n < ARRAY_LEN(apps->v))
+        apps->v[apps->n++] = name;
+}
+
+/* Whose rules count: applications of the listed providers and of those that may stay though they are not. */
+static void find_apps(const struct zk_path *p, const struct list_report *l, struct zk_apps *apps)
+{
+    for (size_t i = 0; i < l->n; i++)
+        add_app(apps, url_peek(l->urls[i], STR("application")));
+    list_each(x, &p->refs) {
+        const struct directory *d = container_of(x, struct zk_ref, link)->ref->directory;
+
+        for (size_t i = 0; d != NULL && i < d->n; i++)
+            add_app(apps, d->providers[i].application);
+    }
+}
+
+static bool rules_are_read(const struct zk_path *p, const struct list_report *l,
+                           struct zk_apps *apps)
+{
+    UNFILLED struct ruleset rules;
+    bool all = true;
+
+    find_apps(p, l, apps);
+    list_each(x, &p->refs) {
+        const struct reference *ref = container_of(x, struct zk_ref, link)->ref;
+
+        all = zk_config_rules(p->session->zk, p, &ref->key, apps, &rules) && all;
+    }
+    return all;
+}
+
+/* The list is complete. */
+static void on_providers(struct zk_path *p, const struct zk_op *op)
+{
+    struct list_report l = {.exists = op->rc == ZOK,
+                            .consumer_ip = str_from(p->session->zk->consumer_ip)};
+    struct zk_apps apps = {.n = 0};
     struct arena a;
     struct str *urls = NULL;
 
-    if (p == NULL || p->session != s)
-        return;
-    p->in_flight = false;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
-        on_error(p, op->rc);
-        return;
-    }
+    p->reading = false;
     p->failures = 0;
     if (l.exists)
         note_zxid(p, &op->stat, &l);
-    if (l.exists && op->watch)
-        set_watch(p, true);
-    else if (zk_wants_watch(p) && l.exists)
+    if (l.exists && zk_wants_watch(p) && !op->watch)
         mark_dirty(p); /* it became a subscription while this read was under way */
-    else if (zk_wants_watch(p))
-        watch_creation(p);
     arena_init(&a);
     urls = arena_alloc(&a, (op->n_names + 1) * sizeof(*urls));
-    l.n = decode_names(op, &a, urls);
+    l.n = l.exists ? decode_names(op, &a, urls) : 0;
     l.urls = urls;
-    l.configurators = zk_rules(p);
-    deliver(p, &l, NULL);
+    if (rules_are_read(p, &l, &apps))
+        deliver(p, &l, &apps, NULL);
+    else
+        zk_config_hold(p);
     arena_free(&a);
+}
+
+static void on_self(struct zk_path *p, const struct zk_op *op)
+{
+    for (int c = ZK_SELF + 1; c < ZK_CATEGORIES; c++)
+        p->node[c].exists = false;
+    for (size_t i = 0; i < op->n_names; i++) {
+        for (int c = ZK_SELF + 1; c < ZK_CATEGORIES; c++) {
+            if (strcmp(op->names[i], categories[c] + 1) == 0)
+                p->node[c].exists = true;
+        }
+    }
+    p->node[ZK_SELF].exists = op->rc == ZOK;
+    if (op->rc == ZNONODE && zk_wants_watch(p) && zk_can_send(p->session))
+        watch_creation(p, op->path);
+    if (p->node[ZK_PROVIDERS].exists)
+        read_next(p);
+    else
+        on_providers(p, &(const struct zk_op){.rc = ZNONODE});
+}
+
+/* Rules that cannot be read: the former ones stay. */
+static void on_rules(struct zk_path *p, enum zk_category c, const struct zk_op *op)
+{
+    if (op->rc == ZOK || op->rc == ZNONODE)
+        zk_rules_take(p, c, op);
+    else
+        log_warn("registry", "%s cannot be read: %s; the former rules stay", op->path,
+                 zerror(op->rc));
+}
+
+static void on_children(struct zk_session *s, struct zk_op *op)
+{
+    struct zk_path *p = zk_path_of(s->zk, str_from(op->key));
+    enum zk_category c = (enum zk_category)op->step;
+    bool rules = c == ZK_CONFIGURATORS || c == ZK_ROUTERS;
+
+    if (p == NULL || p->session != s || !p->node[c].in_flight)
+        return;
+    p->node[c].in_flight = false;
+    if (op->rc == ZOK && op->watch)
+        set_watch(p, c, true);
+    if (rules && !zk_is_lost(op->rc))
+        on_rules(p, c, op);
+    else if (op->rc != ZOK && op->rc != ZNONODE)
+        on_error(p, op);
+    else if (c == ZK_SELF)
+        on_self(p, op);
+    else
+        on_providers(p, op);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static void read_node(struct zk_path *p, enum zk_category c)
+{
+    struct zk_handle *h = p->session->handle;
+    struct zk_op *op = NULL;
+    struct arena a;
+
+    arena_init(&a);
+    op = zk_op_new(p->session, p->interface, path_of(p, c, &a), on_children);
+    arena_free(&a);
+    op->step = c;
+    op->watch = zk_wants_watch(p);
+    p->node[c].in_flight = true;
+    zk_op_sent(op, zoo_awget_children2(h->h, op->path, op->watch ? zk_watcher : NULL,
+                                       op->watch ? h : NULL, zk_on_strings, op));
+}
+
+/* What is below the interface is known: answers come in the order of the questions, the providers last. */
+static void read_next(struct zk_path *p)
+{
+    for (int c = ZK_CONFIGURATORS; c < ZK_PROVIDERS; c++) {
+        if (!p->node[c].exists)
+            zk_rules_none(p, (enum zk_category)c);
+        else if (!p->node[c].watch_set)
+            read_node(p, (enum zk_category)c);
+    }
+    read_node(p, ZK_PROVIDERS);
 }
 
 static void read_now(struct zk_path *p, uint64_t now)
 {
-    struct zk_handle *h = p->session->handle;
-    struct zk_op *op = NULL;
-
-    zk_rules_before_providers(p);
-    op = zk_op_new(p->session, p->interface, p->path, on_children);
     list_remove(&p->dirty);
-    p->in_flight = true;
+    p->reading = true;
     p->last_read_ms = now;
-    op->watch = zk_wants_watch(p);
-    zk_op_sent(op, zoo_awget_children2(h->h, op->path, op->watch ? zk_watcher : NULL,
-                                       op->watch ? h : NULL, zk_on_strings, op));
+    if (p->node[ZK_SELF].watch_set && p->node[ZK_PROVIDERS].exists)
+        read_next(p);
+    else
+        read_node(p, ZK_SELF);
 }
 
 bool zk_paths_tick(struct zk_session *s, uint64_t now)
@@ -243,22 +373,30 @@ bool zk_paths_tick(struct zk_session *s, uint64_t now)
 
 /* ---------------------------------------------------------------- events */
 
+static bool category_of(struct str name, enum zk_category *c)
+{
+    for (int i = ZK_SELF; i < ZK_CATEGORIES; i++) {
+        if (str_is(name, categories[i] + (i != ZK_SELF ? 1 : 0))) {
+            *c = (enum zk_category)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 void zk_paths_event(struct zk_session *s, const char *path)
 {
     struct str root = str_from(s->zk->source->conf.root);
     struct str rest = str_from(path);
+    enum zk_category c = ZK_SELF;
     struct zk_path *p = NULL;
 
-    if (!str_starts(rest, root) || rest.n <= root.n + 1)
+    if (zk_config_event(s, rest) || !str_starts(rest, root) || rest.n <= root.n + 1)
         return;
     p = zk_path_of(s->zk, str_cut(str_sub(rest, root.n + 1, rest.n), '/', &rest));
-    if (p == NULL || p->session != s)
+    if (p == NULL || p->session != s || !category_of(rest, &c))
         return;
-    if (str_is(rest, "configurators")) {
-        zk_rules_event(p);
-        return;
-    }
-    set_watch(p, false); /* it fires once */
+    set_watch(p, c, false); /* it fires once */
     zk_path_read(p);
 }
 
@@ -267,9 +405,11 @@ void zk_paths_lost(struct zk_session *s)
     list_each(l, &s->paths) {
         struct zk_path *p = container_of(l, struct zk_path, link);
 
-        set_watch(p, false);
-        zk_rules_lost(p);
-        p->in_flight = false;
+        for (int c = ZK_SELF; c < ZK_CATEGORIES; c++) {
+            set_watch(p, (enum zk_category)c, false);
+            p->node[c].in_flight = false;
+        }
+        p->reading = false;
         p->last_read_ms = p->not_before_ms = 0;
         mark_dirty(p);
     }
@@ -295,15 +435,23 @@ static struct zk_session *session_for(struct zk *z, size_t bytes)
     return zk_session_new(z);
 }
 
+/* Of all its nodes, though mostly some are missing. */
+static size_t bytes_of(const struct zk *z, struct str interface)
+{
+    size_t n = 0;
+
+    for (int c = ZK_SELF; c < ZK_CATEGORIES; c++)
+        n += strlen(z->source->conf.root) + 1 + interface.n + strlen(categories[c]) +
+             WATCH_OVERHEAD;
+    return n;
+}
+
 static struct zk_path *new_path(struct zk *z, struct str interface)
 {
-    size_t len = strlen(z->source->conf.root) + interface.n + sizeof("//providers");
-    struct zk_path *p = xcalloc(1, sizeof(*p) + interface.n + 1 + len);
+    struct zk_path *p = xcalloc(1, sizeof(*p) + interface.n + 1);
 
     memcpy(p->interface, interface.p, interface.n);
-    p->path = p->interface + interface.n + 1;
-    snprintf(p->path, len, "%s/" STR_FMT "/providers", z->source->conf.root, STR_ARG(interface));
-    p->bytes = strlen(p->path) + zk_rules_bytes(p) + 2 * WATCH_OVERHEAD;
+    p->bytes = bytes_of(z, interface);
     p->session = session_for(z, p->bytes);
     p->session->watch_bytes += p->bytes;
     list_init(&p->dirty);
@@ -333,13 +481,24 @@ void zk_remove_watch(struct zk_session *s, const char *path)
     zk_op_sent(op, zoo_aremove_all_watches(s->handle->h, op->path, ZWATCHTYPE_ANY, 0, done, op));
 }
 
+static void unwatch(struct zk_path *p, enum zk_category c)
+{
+    struct arena a;
+
+    if (!p->node[c].watch_set)
+        return;
+    set_watch(p, c, false);
+    arena_init(&a);
+    zk_remove_watch(p->session, path_of(p, c, &a));
+    arena_free(&a);
+}
+
 static void free_path(struct zk_path *p)
 {
-    if (p->watch_set) {
-        set_watch(p, false);
-        zk_remove_watch(p->session, p->path);
-    }
-    zk_rules_free(p);
+    for (int c = ZK_SELF; c < ZK_CATEGORIES; c++)
+        unwatch(p, (enum zk_category)c);
+    for (size_t i = 0; i < ARRAY_LEN(p->rules); i++)
+        rules_put(p->rules[i]);
     p->session->watch_bytes -= p->bytes;
     list_remove(&p->dirty);
     list_remove(&p->link);

@@ -120,6 +120,7 @@ static void retire(struct zk_session *s)
     s->handle = NULL;
     s->id = 0;
     set_connected(s, false);
+    zk_config_lost(s);
     zk_paths_lost(s);
     zk_consumer_lost(s);
     if (h == NULL)
@@ -347,7 +348,8 @@ bool zk_session_tick(struct zk_session *s, uint64_t now)
     else if (s->handle != NULL && is_looping(s, now))
         renew(s, "connected again and again without an answer");
     if (zk_can_send(s)) {
-        more = zk_paths_tick(s, now);
+        more = zk_config_tick(s, now);
+        more = zk_paths_tick(s, now) || more;
         more = zk_consumer_tick(s, now) || more;
     }
     return more || !list_empty(&s->closing);

@@ -1,9 +1,11 @@
 #include "registry/provider.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fatal.h"
-#include "registry/configurator.h"
+#include "registry/routing.h"
+#include "registry/rules.h"
 #include "registry/url.h"
 
 enum { WEIGHT_DEFAULT = 100, WARMUP_DEFAULT_MS = 600000, PAYLOAD_DEFAULT = 8 << 20 };
@@ -14,7 +16,6 @@ static const char *const unusable_names[UNUSABLE_REASONS] = {
     [UNUSABLE_SERIALIZATION] = "serialization",
     [UNUSABLE_DISABLED] = "disabled",
     [UNUSABLE_TLS] = "tls",
-    [UNUSABLE_TAG] = "tag",
     [UNUSABLE_ADDRESS] = "address",
 };
 
@@ -68,8 +69,7 @@ static struct str without_zero_version(struct str version)
 /*
  * Other schemes are callable where the port takes Dubbo too (3.3 says so by ext.protocol).  From 2.7 on
  * a provider takes Hessian2 whatever `serialization` says; 2.6, which has no `release`, answers in its
- * own one (docs/PROTOCOL.md section 2).  A tagged provider is never for a call without a tag, not even when there is no
- * other (docs/REGISTRY.md section 5.5): gray releases depend on it.
+ * own one (docs/PROTOCOL.md section 2).
  */
 static enum unusable judge(const struct url *u)
 {
@@ -85,7 +85,19 @@ static enum unusable judge(const struct url *u)
     if (serialization.n != 0 && !str_is(serialization, "hessian2") &&
         url_param(u, STR("release")).n == 0)
         return UNUSABLE_SERIALIZATION;
-    return url_param(u, STR("dubbo.tag")).n != 0 ? UNUSABLE_TAG : USABLE;
+    return USABLE;
+}
+
+/* A URL's parameters before configurators were written over them; v NULL: none were. */
+struct original {
+    const struct url_param *v;
+    size_t n;
+};
+
+/* What they wrote is another text. */
+static bool is_written(const struct url *u, size_t i, const struct original *was)
+{
+    return was->v != NULL && (i >= was->n || u->params[i].value.p != was->v[i].value.p);
 }
 
 /* One parameter METHOD.KEY, or hash.KEY; `order` makes later ones win. */
@@ -149,8 +161,10 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
 
         if (used == 0 || !str_eq(to[used - 1].method, m->method))
             to[used++] = (struct method_param){.method = arena_str(a, m->method), .weight = -1};
-        if (m->timeout_ms != 0)
+        if (m->timeout_ms != 0) {
             to[used - 1].timeout_ms = m->timeout_ms;
+            to[used - 1].timeout_written = m->timeout_written;
+        }
         if (m->weight >= 0)
             to[used - 1].weight = m->weight;
         if (m->hash_nodes != 0)
@@ -165,15 +179,17 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
 }
 
 /* Sorted by method, plain parameters before default ones, the last of several. */
-static void read_method_params(const struct url *u, struct arena *a, struct provider *out)
+static void read_method_params(const struct url *u, const struct original *was, struct arena *a,
+                               struct provider *out)
 {
     struct found all[URL_PARAMS_MAX];
     size_t n = 0;
 
     for (size_t i = 0; i < u->n_params; i++) {
+        if (!find_method_param(&u->params[i], &all[n]))
+            continue;
         all[n].order = i;
-        if (find_method_param(&u->params[i], &all[n]))
-            all[n++].order = i;
+        all[n++].m.timeout_written = is_written(u, i, was);
     }
     if (n != 0)
         copy_method_params(all, n, a, out);
@@ -241,12 +257,17 @@ static bool is_provider(const struct url *u, struct err *e)
     return true;
 }
 
-static void read_provider(const struct url *u, struct arena *a, struct provider *out)
+static void read_provider(const struct url *u, const struct original *was, struct arena *a,
+                          struct provider *out)
 {
     *out = (struct provider){.unusable = judge(u), .addr.sa.sa_family = AF_UNSPEC};
     read_texts(u, a, out);
     read_numbers(u, out);
-    read_method_params(u, a, out);
+    read_method_params(u, was, a, out);
+    for (size_t i = 0; i < u->n_params; i++) {
+        if (str_is(u->params[i].key, "timeout"))
+            out->timeout_written = is_written(u, i, was);
+    }
 }
 
 bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
@@ -255,23 +276,44 @@ bool provider_from_url(struct str url, struct arena *a, struct provider *out, st
 
     if (!url_parse(url, &u, e) || !is_provider(&u, e))
         return false;
-    read_provider(&u, a, out);
+    read_provider(&u, &(const struct original){0}, a, out);
     return true;
 }
 
-bool provider_from_url_over(struct str url, const struct configurators *over,
-                            const struct conf_consumer *consumer, struct arena *a,
-                            struct provider *out, struct err *e)
+static void read_party(const struct url *u, struct arena *a, struct routing_party *out)
+{
+    struct url_param *params = arena_alloc(a, (u->n_params + 1) * sizeof(*params));
+
+    memcpy(params, u->params, u->n_params * sizeof(*params));
+    *out = (struct routing_party){.protocol = u->scheme,
+                                  .host = u->host,
+                                  .port = u->port,
+                                  .path = u->path,
+                                  .params = params,
+                                  .n_params = u->n_params};
+}
+
+bool provider_from_url_under(struct str url, const struct ruleset *rules,
+                             const struct conf_consumer *consumer, struct arena *a,
+                             struct provider *out, struct routing_party *party, struct err *e)
 {
     struct url u;
     struct conf_url c;
+    struct url_param *before = NULL;
 
     if (!url_parse(url, &u, e) || !is_provider(&u, e))
         return false;
+    before = arena_alloc(a, (u.n_params + 1) * sizeof(*before));
+    memcpy(before, u.params, u.n_params * sizeof(*before));
     c = (struct conf_url){u.host, u.port, u.params, u.n_params, URL_PARAMS_MAX};
-    configurators_apply(over, consumer, DUBBO_33, &c);
+    for (size_t i = 0; i < rules->n; i++)
+        configurators_apply(&rules->v[i].rules->overrides, consumer, DUBBO_33, &c);
+    const struct original was = {before, u.n_params};
+
     u.n_params = c.n;
-    read_provider(&u, a, out);
+    read_provider(&u, &was, a, out);
+    if (party != NULL)
+        read_party(&u, a, party);
     return true;
 }
 
@@ -365,6 +407,7 @@ void provider_print(const struct provider *p, struct buf *out)
     add_text(out, "application", p->application);
     add_text(out, "token", p->token);
     add_text(out, "loadbalance", p->loadbalance);
+    add_text(out, "dubbo.tag", p->tag);
     add_text(out, "methods", p->methods);
     add_number(out, "timeout", p->timeout_ms, 0);
     add_number(out, "weight", p->weight, WEIGHT_DEFAULT);
@@ -432,11 +475,13 @@ static const struct method_param *find_method(const struct provider *p, struct s
     return NULL;
 }
 
-uint32_t provider_timeout_ms(const struct provider *p, struct str method)
+uint32_t provider_timeout_ms(const struct provider *p, struct str method, bool *written)
 {
     const struct method_param *m = find_method(p, method);
+    bool own = m != NULL && m->timeout_ms != 0;
 
-    return m != NULL && m->timeout_ms != 0 ? m->timeout_ms : p->timeout_ms;
+    *written = own ? m->timeout_written : p->timeout_written;
+    return own ? m->timeout_ms : p->timeout_ms;
 }
 
 /*

@@ -23,19 +23,20 @@ enum unusable {
     UNUSABLE_SERIALIZATION, /* hessian2 is not among what it takes */
     UNUSABLE_DISABLED,      /* disabled=true or enabled=false */
     UNUSABLE_TLS,           /* ssl-enabled=true */
-    UNUSABLE_TAG,           /* has a dubbo.tag: only for calls with that tag, and ours have none */
     UNUSABLE_ADDRESS,       /* outside provider_networks, or the name does not resolve */
     UNUSABLE_REASONS,       /* must stay last */
 };
 
-struct configurators;
+struct ruleset;
 struct conf_consumer;
+struct routing_party;
 
 struct method_param {
-    struct str method;   /* empty: of all methods; only of what no field of the provider holds */
-    uint32_t timeout_ms; /* 0 = not given */
-    int32_t weight;      /* -1 = not given */
-    uint32_t hash_nodes; /* 0 = not given */
+    struct str method;    /* empty: of all methods; only of what no field of the provider holds */
+    uint32_t timeout_ms;  /* 0 = not given */
+    int32_t weight;       /* -1 = not given */
+    bool timeout_written; /* by a configurator: no setting of the consumer's counts against it */
+    uint32_t hash_nodes;  /* 0 = not given */
     struct str hash_arguments;
     struct str loadbalance;
 };
@@ -70,6 +71,7 @@ struct provider {
     uint32_t payload;      /* largest request body the provider takes; default 8388608 */
     uint32_t heartbeat_ms; /* 0 = not given */
     uint32_t connections;  /* 0 = not given */
+    bool timeout_written;  /* as in method_param */
     bool dynamic;          /* false: the node stays when the provider dies */
     bool deprecated;
     const struct method_param *method_params;
@@ -85,11 +87,12 @@ struct provider {
 bool provider_from_url(struct str url, struct arena *a, struct provider *out, struct err *e)
     __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
 
-/* The same after `over` has been written over the URL's parameters, for this consumer. */
-bool provider_from_url_over(struct str url, const struct configurators *over,
-                            const struct conf_consumer *consumer, struct arena *a,
-                            struct provider *out, struct err *e)
-    __attribute__((nonnull(2, 3, 4, 5, 6))) MUST_CHECK;
+/* The same after the configurators of `rules` have been written over the URL's parameters, for this consumer.
+ * `party` = the provider as routing sees it, texts in `a` and in `url`; NULL: not wanted. */
+bool provider_from_url_under(struct str url, const struct ruleset *rules,
+                             const struct conf_consumer *consumer, struct arena *a,
+                             struct provider *out, struct routing_party *party, struct err *e)
+    __attribute__((nonnull(2, 3, 4, 5, 7))) MUST_CHECK;
 
 /* The same for a fixed address of the configuration: "dubbo://" may be missing, and what the URL does
  * not say (path, interface, version, group) is what the reference says. */
@@ -110,9 +113,9 @@ int provider_compare(const struct provider *a, const struct provider *b) NONNULL
 /* Same candidate: equal in that order. */
 bool provider_same(const struct provider *a, const struct provider *b) NONNULL;
 
-/* METHOD.timeout, else timeout, else 0. */
-uint32_t provider_timeout_ms(const struct provider *p, struct str method)
-    __attribute__((nonnull(1)));
+/* METHOD.timeout, else timeout, else 0.  `written`: a configurator's, which beats a consumer's own (section 2.5). */
+uint32_t provider_timeout_ms(const struct provider *p, struct str method, bool *written)
+    __attribute__((nonnull(1, 3)));
 
 /* Weight now: METHOD.weight or weight, lowered during warm-up as Dubbo does (section 8.1). */
 uint32_t provider_weight(const struct provider *p, struct str method, uint64_t wall_now_ms)

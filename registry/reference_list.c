@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "registry/configurator.h"
 #include "registry/core.h"
+#include "registry/directory_routing.h"
 #include "registry/reference_parts.h"
+#include "registry/rules.h"
 
 /* ---------------------------------------------------------------- lists */
 
@@ -32,7 +34,8 @@ static void settle(const struct reference *ref, struct provider *p)
 }
 
 static bool read_url(const struct reference *ref, const struct list_report *l, struct str url,
-                     struct arena *a, struct provider *out, struct err *e)
+                     struct arena *a, struct provider *out, struct routing_party *party,
+                     struct err *e)
 {
     const struct conf_consumer consumer = {.ip = l->consumer_ip,
                                            .application = str_from(ref->home->opts.application),
@@ -40,20 +43,21 @@ static bool read_url(const struct reference *ref, const struct list_report *l, s
 
     if (ref->source->kind->fixed)
         return provider_from_address(url, &ref->key, a, out, e);
-    if (l->configurators == NULL)
+    if (l->rules == NULL || l->rules->n == 0)
         return provider_from_url(url, a, out, e);
-    return provider_from_url_over(url, l->configurators, &consumer, a, out, e);
+    return provider_from_url_under(url, l->rules, &consumer, a, out, party, e);
 }
 
 /* URL texts to the providers of this reference; garbage is skipped and told. */
 static size_t parse_urls(const struct reference *ref, const struct list_report *l, struct arena *a,
-                         struct provider *out)
+                         struct provider *out, struct routing_party *parties)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < l->n; i++) {
         struct err e = {0};
-        bool ok = read_url(ref, l, l->urls[i], a, &out[n], &e);
+        bool ok = read_url(ref, l, l->urls[i], a, &out[n], parties != NULL ? &parties[n] : NULL,
+                           &e);
 
         if (!ok)
             log_warn("registry", "%s: a provider is skipped: %s", ref->key_text, e.text);
@@ -103,6 +107,38 @@ static bool use_directory(struct reference *ref, struct directory *d)
     return !same;
 }
 
+/* The consumer as rules see it. */
+static void route(const struct reference *ref, struct directory *d,
+                  const struct routing_source *from, struct str ip)
+{
+    const struct registry_opts *o = &ref->home->opts;
+    struct routing_source src = *from;
+    struct arena *a = &d->arena; /* what a rule asks for is kept */
+    struct url_param *params = NULL;
+    size_t n = 0;
+
+    if (src.n_rules == 0 && !directory_has_tags(d))
+        return;
+    d->consumer_ip = arena_str(a, ip);
+    params = arena_alloc(a, (o->n_consumer_parameters + 5) * sizeof(*params));
+    params[n++] = (struct url_param){STR("application"), arena_str(a, str_from(o->application))};
+    params[n++] = (struct url_param){STR("interface"), arena_str(a, ref->key.interface)};
+    params[n++] = (struct url_param){STR("side"), STR("consumer")};
+    if (ref->key.version.n != 0)
+        params[n++] = (struct url_param){STR("version"), arena_str(a, ref->key.version)};
+    if (ref->key.group.n != 0)
+        params[n++] = (struct url_param){STR("group"), arena_str(a, ref->key.group)};
+    for (size_t i = 0; i < o->n_consumer_parameters; i++)
+        params[n++] = (struct url_param){arena_str(a, o->consumer_parameters[i].key),
+                                         arena_str(a, o->consumer_parameters[i].value)};
+    src.consumer = &(const struct routing_party){.protocol = STR("consumer"),
+                                                 .host = d->consumer_ip,
+                                                 .path = arena_str(a, ref->key.interface),
+                                                 .params = params,
+                                                 .n_params = n};
+    directory_route(d, &src);
+}
+
 static void enter_by_list(struct reference *ref)
 {
     reference_enter(ref, ref->directory->n != 0 ? REFERENCE_READY : REFERENCE_EMPTY);
@@ -119,11 +155,14 @@ bool reference_use_snapshot(struct reference *ref)
         return false;
     arena_init(&a);
     v = arena_alloc(&a, (e->n + 1) * sizeof(*v));
-    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v);
+    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v, NULL);
     if (n != 0) {
         ref->czxid = e->czxid;
         reference_enter(ref, REFERENCE_SNAPSHOT);
-        use_directory(ref, directory_build(&ref->key, v, n, DIRECTORY_SNAPSHOT));
+        struct directory *d = directory_build(&ref->key, v, n, DIRECTORY_SNAPSHOT);
+
+        route(ref, d, &(const struct routing_source){.old = NULL}, STR_NONE);
+        use_directory(ref, d);
     }
     arena_free(&a);
     return n != 0;
@@ -169,12 +208,21 @@ static size_t add_unlisted(struct reference *ref, const struct list_report *l, s
 }
 
 static void take_list(struct reference *ref, const struct list_report *l, struct provider *v,
-                      size_t listed)
+                      const struct routing_party *parties, size_t listed)
 {
     size_t n = add_unlisted(ref, l, v, listed);
     bool fixed = ref->source->kind->fixed;
-    bool changed = use_directory(
-        ref, directory_build(&ref->key, v, n, fixed ? DIRECTORY_STATIC : DIRECTORY_REGISTRY));
+    struct directory *d = directory_build(&ref->key, v, n,
+                                          fixed ? DIRECTORY_STATIC : DIRECTORY_REGISTRY);
+    const struct routing_source src = {.rules = l->rules != NULL ? l->rules->v : NULL,
+                                       .n_rules = l->rules != NULL ? l->rules->n : 0,
+                                       .listed = v,
+                                       .parties = parties,
+                                       .n = listed,
+                                       .old = ref->directory};
+
+    route(ref, d, &src, l->consumer_ip);
+    bool changed = use_directory(ref, d);
     bool same_list = ref->had_list && (listed == 0 || ref->czxid == l->czxid);
 
     if (listed != 0)
@@ -190,15 +238,18 @@ void reference_on_list(struct reference *ref, const struct list_report *l)
     size_t old_n = ref->directory != NULL ? ref->directory->n : 0;
     struct arena a;
     struct provider *v = NULL;
+    struct routing_party *parties = NULL;
     size_t listed = 0;
 
     arena_init(&a);
     v = arena_alloc(&a, (l->n + old_n + 1) * sizeof(*v));
-    listed = parse_urls(ref, l, &a, v);
+    if (l->rules != NULL && ruleset_routes(l->rules))
+        parties = arena_alloc(&a, (l->n + 1) * sizeof(*parties));
+    listed = parse_urls(ref, l, &a, v, parties);
     if (!ref->watched && listed == 0) {
         forget_unknown(ref);
     } else if (ref->watched || cache_admit(ref->home, ref)) {
-        take_list(ref, l, v, listed);
+        take_list(ref, l, v, parties, listed);
         if (listed != 0 && ref->source->conf.register_consumer)
             ref->source->kind->publish(ref->source->impl, ref);
     }
@@ -214,10 +265,15 @@ void reference_on_error(struct reference *ref, const char *why)
 
 /* ---------------------------------------------------------------- time */
 
+/* The rules are still those of the present directory. */
 static void rebuild(struct reference *ref, const struct provider *v, size_t n)
 {
-    if (use_directory(ref, directory_build(&ref->key, v, n, ref->directory->source)) &&
-        !ref->source->kind->fixed)
+    struct directory *old = ref->directory;
+    struct directory *d = directory_build(&ref->key, v, n, old->source);
+    const struct routing_source src = {.rules = old->rules, .n_rules = old->n_rules, .old = old};
+
+    route(ref, d, &src, old->consumer_ip);
+    if (use_directory(ref, d) && !ref->source->kind->fixed)
         registry_mark_dirty(ref->home);
 }
 

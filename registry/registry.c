@@ -229,6 +229,7 @@ static void copy_conf(struct source *s, const struct registry_conf *c)
     s->conf.name = keep(r, c->name);
     s->conf.address = keep(r, c->address);
     s->conf.root = keep(r, c->root);
+    s->conf.config_root = keep(r, c->config_root);
     if (n != 0)
         memcpy(nets, c->provider_networks, n * sizeof(*nets));
     s->conf.provider_networks = nets;
@@ -342,6 +343,7 @@ void registry_numbers(const struct registry *r, struct registry_numbers *out)
         .events_total = counter_get(&n->events),
         .reconnects_total = counter_get(&n->reconnects),
         .sessions_expired_total = counter_get(&n->expired),
+        .bad_rules = (uint32_t)counter_get(&n->bad_rules),
         .watches = counter_get(&n->watches),
         .consumer_nodes = counter_get(&n->consumer_nodes),
         .snapshot_saved_wall_ms = counter_get(&n->saved_wall_ms),

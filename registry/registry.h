@@ -24,8 +24,9 @@ struct registry;
 /* One registry of the configuration; texts must live as long as the registry. */
 struct registry_conf {
     const char *name;
-    const char *address; /* zookeeper://h1:2181?backup=h2:2181,h3:2181 */
-    const char *root;    /* "/dubbo" */
+    const char *address;     /* zookeeper://h1:2181?backup=h2:2181,h3:2181 */
+    const char *root;        /* "/dubbo" */
+    const char *config_root; /* "/dubbo/config/dubbo": where rules of 2.7 and 3.x are */
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
@@ -164,5 +165,6 @@ struct registry_numbers {
     uint32_t connected;    /* registries with a session now */
     uint32_t disconnected; /* registries without */
     uint32_t waiting;      /* pinned references without any list */
+    uint32_t bad_rules;    /* nodes whose present content is not understood */
 };
 void registry_numbers(const struct registry *r, struct registry_numbers *out) NONNULL;

@@ -16,6 +16,7 @@ struct step {
     const struct condition_part *when; /* NULL: always */
     bool force;
     bool forbid;
+    set_t others; /* providers that the rule is not about; NULL: none */
     set_t then;
     struct target *targets; /* instead of `then` */
     size_t n_targets;
@@ -90,13 +91,21 @@ static bool meet(const struct routing *r, const uint64_t *a, const uint64_t *b)
     return false;
 }
 
-/* set &= with, unless nothing would be left and the rule is not forced. */
-static void narrow(const struct routing *r, uint64_t *set, const uint64_t *with, bool force)
+/* set &= with, unless nothing would be left and the rule is not forced; `others` stay. */
+static void narrow(const struct routing *r, uint64_t *set, const uint64_t *with,
+                   const uint64_t *others, bool force)
 {
     if (!force && !meet(r, set, with))
         return;
     for (size_t w = 0; w < r->words; w++)
-        set[w] &= with[w];
+        set[w] &= with[w] | (others != NULL ? others[w] : 0);
+}
+
+/* Nobody but `others`. */
+static void clear(const struct routing *r, uint64_t *set, const uint64_t *others)
+{
+    for (size_t w = 0; w < r->words; w++)
+        set[w] &= others != NULL ? others[w] : 0;
 }
 
 /* ---------------------------------------------------------------- what parties are asked for */
@@ -158,7 +167,29 @@ struct builder {
     const struct routing_party *providers;
 };
 
-static set_t set_of_then(const struct builder *b, const struct condition_part *then)
+static struct str application_of(const struct routing_party *p)
+{
+    struct str app = STR_NONE;
+
+    if (!param_of(p, STR("application"), &app))
+        (void)param_of(p, STR("remote.application"), &app);
+    return app;
+}
+
+/* NULL when all are of that application. */
+static set_t set_of_others(const struct builder *b, struct str application)
+{
+    set_t s = new_set(b->r, b->a);
+
+    for (size_t i = 0; application.n != 0 && i < b->r->n; i++) {
+        if (!str_eq(application_of(&b->providers[i]), application))
+            put(s, i);
+    }
+    return is_empty(b->r, s) ? NULL : s;
+}
+
+static set_t set_of_then(const struct builder *b, const struct condition_part *then,
+                         const uint64_t *others)
 {
     set_t s = new_set(b->r, b->a);
     struct party_ctx consumer = {b->consumer, b->a, b->r->line};
@@ -173,7 +204,7 @@ static set_t set_of_then(const struct builder *b, const struct condition_part *t
             .line = b->r->line,
         };
 
-        if (condition_part_matches(then, &sample))
+        if ((others == NULL || !has(others, i)) && condition_part_matches(then, &sample))
             put(s, i);
     }
     return s;
@@ -207,20 +238,22 @@ static void build_targets(const struct builder *b, const struct rule_step *from,
         const struct rule_target *t = &from->targets[i];
 
         to->targets[to->n_targets++] = (struct target){
-            .then = t->then.n != 0 ? set_of_then(b, &t->then) : NULL, .weight = t->weight};
+            .then = t->then.n != 0 ? set_of_then(b, &t->then, to->others) : NULL,
+            .weight = t->weight};
     }
 }
 
-static void build_step(const struct builder *b, const struct rule_step *from, bool force)
+static void build_step(const struct builder *b, const struct rule_step *from, bool force,
+                       set_t others)
 {
-    struct step s = {.force = force, .forbid = from->forbid};
+    struct step s = {.force = force, .forbid = from->forbid, .others = others};
 
     if (!settle_when(b, &from->when, &s.when))
         return;
     if (from->targets != NULL)
         build_targets(b, from, &s);
     else if (!from->forbid)
-        s.then = set_of_then(b, &from->then);
+        s.then = set_of_then(b, &from->then, others);
     b->r->steps[b->r->n_steps++] = s;
 }
 
@@ -229,13 +262,14 @@ static void build_steps(const struct builder *b, const struct routing_rules *rul
     size_t n = 0;
 
     for (size_t i = 0; i < rules->n_conditions; i++)
-        n += rules->conditions[i]->n;
+        n += rules->conditions[i].rule->n;
     b->r->steps = arena_alloc(b->a, (n + 1) * sizeof(*b->r->steps));
     for (size_t i = 0; i < rules->n_conditions; i++) {
-        const struct condition_rule *c = rules->conditions[i];
+        const struct condition_rule *c = rules->conditions[i].rule;
+        set_t others = set_of_others(b, rules->conditions[i].application);
 
         for (size_t j = 0; j < c->n; j++)
-            build_step(b, &c->steps[j], c->force);
+            build_step(b, &c->steps[j], c->force, others);
     }
 }
 
@@ -284,15 +318,11 @@ static void build_group(const struct builder *b, struct str application,
                         const struct tag_rule *rule, const uint64_t *taken)
 {
     struct tag_group *g = &b->r->groups[b->r->n_groups++];
-    struct str app;
 
     *g = (struct tag_group){
         .providers = new_set(b->r, b->a), .rule = rule, .in_any = new_set(b->r, b->a)};
     for (size_t i = 0; i < b->r->n; i++) {
-        app = STR_NONE;
-        if (rule != NULL && !param_of(&b->providers[i], STR("application"), &app))
-            (void)param_of(&b->providers[i], STR("remote.application"), &app);
-        if (rule != NULL ? str_eq(app, application) : !has(taken, i))
+        if (rule != NULL ? str_eq(application_of(&b->providers[i]), application) : !has(taken, i))
             put(g->providers, i);
     }
     if (rule == NULL)
@@ -414,9 +444,10 @@ static void add_unknown(const struct routing *r, const struct tag_group *g, uint
 
 static void select_by_tag(const struct routing *r, struct str tag, bool force, uint64_t *set)
 {
-    uint64_t found[ROUTING_WORDS_MAX] = {0};
+    UNFILLED uint64_t found[ROUTING_WORDS_MAX];
     bool closed[64] = {false};
 
+    memset(found, 0, r->words * sizeof(*found));
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct tag_group *g = &r->groups[i];
 
@@ -434,7 +465,7 @@ static void select_by_tag(const struct routing *r, struct str tag, bool force, u
                 add_plain(r, &r->groups[i], found);
         }
     }
-    narrow(r, set, found, true);
+    narrow(r, set, found, NULL, true);
 }
 
 /* ---------------------------------------------------------------- selecting: conditions */
@@ -477,7 +508,7 @@ static void select_target(const struct routing *r, const struct step *s, uint64_
     }
     if (total == 0) {
         if (s->force)
-            memset(set, 0, r->words * sizeof(*set));
+            clear(r, set, s->others);
         return;
     }
     draw = random % total;
@@ -488,7 +519,7 @@ static void select_target(const struct routing *r, const struct step *s, uint64_
             continue;
         if (draw < t->weight) {
             if (t->then != NULL)
-                narrow(r, set, t->then, true);
+                narrow(r, set, t->then, s->others, true);
             return;
         }
         draw -= t->weight;
@@ -514,12 +545,12 @@ void routing_select(const struct routing *r, const struct routing_call *c, uint6
         if (!applies(r, s, c))
             continue;
         if (s->forbid) {
-            memset(set, 0, r->words * sizeof(*set));
+            clear(r, set, s->others);
         } else if (s->targets != NULL) {
             select_target(r, s, random, set);
             random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
         } else {
-            narrow(r, set, s->then, s->force);
+            narrow(r, set, s->then, s->others, s->force);
         }
     }
 }

@@ -31,9 +31,15 @@ struct routing_tags {
     const struct tag_rule *rule;
 };
 
+/* With an application it is about that one's providers only. */
+struct routing_condition {
+    const struct condition_rule *rule;
+    struct str application;
+};
+
 struct routing_rules {
     /* In the order in which they filter. */
-    const struct condition_rule *const *conditions;
+    const struct routing_condition *conditions;
     size_t n_conditions;
     const struct routing_tags *tags;
     size_t n_tags;

@@ -51,6 +51,20 @@ static bool all_of(struct str s, const char *more)
     return s.n != 0;
 }
 
+struct str url_peek(struct str text, struct str key)
+{
+    struct str rest = STR_NONE;
+
+    (void)str_cut(text, '?', &rest);
+    while (rest.n != 0) {
+        struct str value = STR_NONE;
+
+        if (str_eq(str_cut(str_cut(rest, '&', &rest), '=', &value), key))
+            return value;
+    }
+    return STR_NONE;
+}
+
 bool url_host_ok(struct str host)
 {
     struct str scope = STR_NONE;

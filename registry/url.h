@@ -54,6 +54,9 @@ bool url_parse(struct str text, struct url *out, struct err *e)
  * when neither is there. */
 struct str url_param(const struct url *u, struct str key) __attribute__((nonnull(1)));
 
+/* The value of `key` in the text of a URL that need not be well-formed; empty when it is not there. */
+struct str url_peek(struct str text, struct str key);
+
 /* An IP address (IPv6 may carry a %scope) or a host name of letters, digits, '.', '-' and '_'. */
 bool url_host_ok(struct str host);
 

@@ -5,8 +5,9 @@
  *   kind_zookeeper_session.c    handles: opening, losing, replacing, closing
  *   kind_zookeeper_op.c         asynchronous calls and their answers
  *   kind_zookeeper_hosts.c      server addresses, our own address
- *   kind_zookeeper_paths.c      provider lists: reads and watches, one per interface
- *   kind_zookeeper_rules.c      rules beside them: configurators
+ *   kind_zookeeper_paths.c      the nodes of an interface: reads and watches
+ *   kind_zookeeper_rules.c      rules among them: configurators and routers
+ *   kind_zookeeper_config.c     rules of 2.7 and 3.x: configuration nodes
  *   kind_zookeeper_consumer.c   our consumer nodes
  *
  * The client library runs two threads per handle.  Its callbacks copy what they got and post it to the
@@ -21,6 +22,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "registry/core.h"
+#include "registry/rules.h"
 
 enum {
     ZK_PORT = 2181,
@@ -76,40 +78,57 @@ struct zk_session {
     uint64_t budget_ms;
 };
 
+/* Rules of 2.7 and 3.x. */
+struct zk_config {
+    struct zk_config_node *nodes; /* by name */
+    struct zk_config_app *apps;   /* by name: whose rules concern us */
+    struct list dirty;            /* zk_config_node.dirty */
+    unsigned n_in_flight;         /* reads of nodes */
+    unsigned n_unknown;           /* nodes that concern us and were not read yet */
+    bool ready;                   /* the directory was read once */
+    bool in_flight;               /* a read of the directory */
+    bool watch_set;               /* of the directory */
+    bool any_held;                /* some zk_path.held */
+    uint64_t not_before_ms;
+};
+
 struct zk {
     struct source *source;
     struct str hosts; /* HOST:PORT,… as configured, in home->arena */
     struct list sessions;
     struct zk_path *paths; /* by interface */
-    char consumer_ip[64];  /* fixed at the first session */
-    bool new_tree;         /* the root was made anew while we knew it */
+    struct zk_config config;
+    char consumer_ip[64]; /* fixed at the first session */
+    bool new_tree;        /* the root was made anew while we knew it */
 };
 
-/* ROOT/IFACE/configurators of an interface, read before its providers: the answers come in that order, so no list
- * is used without them. */
-struct zk_rules {
-    struct zk_rule_set *set; /* NULL: none */
+/* The nodes of an interface: ROOT/IFACE itself, which shows what there is below it, and its categories, in the
+ * order in which they are read: no list is used without the rules beside it. */
+enum zk_category { ZK_SELF, ZK_CONFIGURATORS, ZK_ROUTERS, ZK_PROVIDERS, ZK_CATEGORIES };
+
+/* Children of one of them.  With its watch set, what was read of it is current. */
+struct zk_node {
+    bool exists;
     bool in_flight;
-    bool known; /* read in this session, and no event since */
     bool watch_set;
 };
 
-/* An interface: one read and watch of its providers, one of its rules, any number of references. */
+/* An interface: one read and watch of each of its nodes, any number of references. */
 struct zk_path {
     UT_hash_handle hh;
     struct zk_session *session;
     struct list link;  /* session->paths */
     struct list dirty; /* session->dirty: must be read */
     struct list refs;  /* zk_ref.link */
-    char *path;        /* ROOT/IFACE/providers; behind `interface` */
-    size_t bytes;      /* of it in a packet of watches */
+    size_t bytes;      /* of its nodes in a packet of watches */
     uint64_t last_read_ms;
     uint64_t not_before_ms;
-    int64_t pzxid; /* of the last list */
-    struct zk_rules rules;
+    int64_t pzxid;          /* of the last list of providers */
+    struct rules *rules[2]; /* of its configurators and its routers; NULL: none */
     unsigned failures;
-    bool in_flight;
-    bool watch_set;
+    struct zk_node node[ZK_CATEGORIES];
+    bool reading;    /* from the first node to the last */
+    bool held;       /* a list came before the rules that concern it */
     bool delivering; /* its references are being told: not to be freed */
     char interface[];
 };
@@ -200,22 +219,36 @@ void zk_paths_lost(struct zk_session *s);
 
 struct zk_path *zk_path_of(struct zk *z, struct str interface);
 bool zk_wants_watch(const struct zk_path *p);
-/* Reads the providers again, now or at the pace of changes. */
+/* Reads what is not current, and the providers, again: now, or at the pace of changes. */
 void zk_path_read(struct zk_path *p);
 /* Sets `flag` and counts. */
 void zk_count_watch(struct zk_session *s, bool *flag, bool on);
 void zk_remove_watch(struct zk_session *s, const char *path);
 
 /* ---- rules ---- */
-/* NULL: none. */
-const struct configurators *zk_rules(const struct zk_path *p);
-/* The session can send. */
-void zk_rules_before_providers(struct zk_path *p);
-void zk_rules_event(struct zk_path *p);
-void zk_rules_lost(struct zk_path *p);
-void zk_rules_free(struct zk_path *p);
-/* Of the watched path. */
-size_t zk_rules_bytes(const struct zk_path *p);
+/* The children of a category of rules, answered by `op`, are in force from now on. */
+void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op);
+void zk_rules_none(struct zk_path *p, enum zk_category c);
+
+/* ---- configuration nodes ---- */
+/* Applications of providers. */
+struct zk_apps {
+    struct str v[RULESET_MAX / 4];
+    size_t n;
+};
+void zk_config_init(struct zk *z);
+void zk_config_free(struct zk *z);
+bool zk_config_tick(struct zk_session *s, uint64_t now_ms);
+/* False: the path is not of a configuration node. */
+bool zk_config_event(struct zk_session *s, struct str path);
+void zk_config_lost(struct zk_session *s);
+/* All rules for a reference of `p` whose providers are of `apps`, those of the interface's own nodes among them.
+ * False: some are not read yet. */
+bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey *k,
+                     const struct zk_apps *apps, struct ruleset *out);
+/* Such a list is not handed on; `p` is read again when its rules are there. */
+void zk_config_hold(struct zk_path *p);
+void zk_config_report(const struct zk *z, json_t *into);
 
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);

@@ -85,7 +85,9 @@ static void provider(struct str text, struct arena *a)
 
         ASSERT(provider_weight(&p, STR("get"), wall) <= INT32_MAX);
     }
-    (void)provider_timeout_ms(&p, STR("get"));
+    bool written = false;
+
+    (void)provider_timeout_ms(&p, STR("get"), &written);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -190,6 +190,31 @@ START_TEST(attachments)
 }
 END_TEST
 
+START_TEST(attachments_are_found_again)
+{
+    static char longer[3000];
+    struct str value;
+
+    memset(longer, 'x', sizeof(longer));
+    ck_assert(!invoke_attachment_find(STR_NONE, STR("a"), &value));
+    ck_assert(invoke_attachment(STR("a"), STR_NONE, &out));
+    ck_assert(invoke_attachment(STR("\xc3\xa9"), STR("\xf0\x9f\x98\x80z"), &out));
+    ck_assert(invoke_attachment(STR("m"), (struct str){longer, 500}, &out));
+    ck_assert(invoke_attachment(STR("l"), (struct str){longer, 3000}, &out));
+    ck_assert(invoke_attachment(STR("dubbo.tag"), STR("gray"), &out));
+    struct str all = buf_str(&out);
+
+    ck_assert(invoke_attachment_find(all, STR("a"), &value) && value.n == 0);
+    ck_assert(invoke_attachment_find(all, STR("\xc3\xa9"), &value) && value.n == 7);
+    ck_assert(invoke_attachment_find(all, STR("m"), &value) && value.n == 500);
+    ck_assert(invoke_attachment_find(all, STR("l"), &value) && value.n == 3000);
+    ck_assert(invoke_attachment_find(all, STR("dubbo.tag"), &value) && str_is(value, "gray"));
+    ck_assert(!invoke_attachment_find(all, STR("gray"), &value)); /* a value is no name */
+    for (size_t n = 0; n < all.n; n++) /* cut anywhere: no byte behind the end is read */
+        ck_assert(!invoke_attachment_find(str_sub(all, 0, n), STR("dubbo.tag"), &value));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codec_invoke");
@@ -207,6 +232,7 @@ int main(void)
     tcase_add_test(t, errors_name_the_argument);
     tcase_add_test(t, limit_of_the_output);
     tcase_add_test(t, attachments);
+    tcase_add_test(t, attachments_are_found_again);
     suite_add_tcase(s, t);
     srunner_run_all(r, CK_ENV);
     failed = srunner_ntests_failed(r);

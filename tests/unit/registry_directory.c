@@ -131,8 +131,10 @@ START_TEST(everything_is_copied)
     arena_free(&a); /* and now nothing of the input may be used */
     memset(list, 0xee, sizeof(list));
     ck_assert(str_is(d->providers[2].token, "u"));
-    ck_assert_uint_eq(provider_timeout_ms(&d->providers[1], STR("m")), 5);
-    ck_assert_uint_eq(provider_timeout_ms(&d->providers[2], STR("m")), 6);
+    bool written = false;
+
+    ck_assert_uint_eq(provider_timeout_ms(&d->providers[1], STR("m"), &written), 5);
+    ck_assert_uint_eq(provider_timeout_ms(&d->providers[2], STR("m"), &written), 6);
     ck_assert_uint_eq(provider_weight(&d->providers[2], STR("k"), 0), 1);
     ck_assert_ptr_eq(d->providers[0].token.p, d->providers[1].token.p);
     ck_assert_ptr_eq(d->providers[0].method_params, d->providers[1].method_params);

@@ -1,11 +1,13 @@
-#include "registry/configurator.h"
 #include "registry/provider.h"
+#include "registry/routing.h"
+#include "registry/rules.h"
 #include "registry/url.h"
 
 #include "tests/unit/registry_data.h"
 
 static struct arena a;
 static struct provider p;
+static bool written;
 static struct err e;
 
 static bool parse(const char *text)
@@ -37,7 +39,8 @@ START_TEST(every_parameter_of_2_7)
                     "&weight=50"));
     IS(p.host, "192.0.2.2");
     ck_assert_uint_eq(p.port, 21327);
-    ck_assert_int_eq(p.unusable, UNUSABLE_TAG);
+    ck_assert_int_eq(p.unusable, USABLE);
+    IS(p.tag, "gray");
     ck_assert_int_eq(p.addr.sa.sa_family, AF_UNSPEC);
     IS(p.interface, "reg.api.OrderService");
     IS(p.path, "reg.api.OrderService");
@@ -57,8 +60,8 @@ START_TEST(every_parameter_of_2_7)
     ck_assert_uint_eq(p.connections, 2);
     ck_assert(p.dynamic && p.deprecated);
     ck_assert_uint_eq(p.n_method_params, 1);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("get")), 700);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("put")), 2500);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("get"), &written), 700);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("put"), &written), 2500);
 }
 END_TEST
 
@@ -93,10 +96,10 @@ static void print_and_read_back(struct str node)
     ck_assert(p.port != 0 && p.interface.n != 0 && p.application.n != 0);
     if (p.unusable != USABLE) {
         n_tri += p.unusable == UNUSABLE_PROTOCOL;
-        n_tagged += p.unusable == UNUSABLE_TAG;
         return;
     }
     n_usable++;
+    n_tagged += p.tag.n != 0;
     buf_init(&first, URL_MAX);
     buf_init(&second, URL_MAX);
     provider_print(&p, &first);
@@ -116,7 +119,7 @@ START_TEST(registered_urls_of_all_lines)
     ck_assert_int_eq(each_node("providers.txt", print_and_read_back), 23);
     ck_assert_int_eq(n_tri, 2);
     ck_assert_int_eq(n_tagged, 5);
-    ck_assert_int_eq(n_usable, 15); /* one of the others is disabled */
+    ck_assert_int_eq(n_usable, 20); /* one of the others is disabled */
 }
 END_TEST
 
@@ -172,7 +175,7 @@ START_TEST(not_for_us)
     ck_assert_int_eq(judged("dubbo://h:1/a.B?disabled=false"), USABLE);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?enabled=false"), UNUSABLE_DISABLED);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?ssl-enabled=true"), UNUSABLE_TLS);
-    ck_assert_int_eq(judged("dubbo://h:1/a.B?dubbo.tag=gray"), UNUSABLE_TAG);
+    ck_assert_int_eq(judged("dubbo://h:1/a.B?dubbo.tag=gray"), USABLE);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?dubbo.tag="), USABLE);
     ck_assert_int_eq(judged("dubbo://h:1/a.B?tag=gray"), USABLE); /* means nothing in any line */
     ck_assert_int_eq(judged("dubbo://h:1/a.B?serialization=hessian2"), USABLE);
@@ -216,7 +219,7 @@ START_TEST(numbers_that_are_none)
     ck_assert_uint_eq(p.warmup_ms, 0);
     ck_assert_uint_eq(p.timestamp_ms, 0);
     ck_assert_uint_eq(p.payload, UINT32_MAX);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("a")), 0);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("a"), &written), 0);
     ck_assert_uint_eq(provider_weight(&p, STR("a"), 0), 0); /* Dubbo: less than 0 is 0 */
     ck_assert_uint_eq(provider_weight(&p, STR("b"), 0), 100);
 }
@@ -227,11 +230,11 @@ START_TEST(method_parameters)
     ck_assert(parse("dubbo://h:1/a.B?z.timeout=1&a.weight=5&default.a.timeout=7&m.timeout=3"
                     "&default.m.timeout=4&timeout=50&x.y.timeout=9&.timeout=8&a.timeout=6"));
     ck_assert_uint_eq(p.n_method_params, 3);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("a")), 6);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("m")), 3);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("z")), 1);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("x")), 50);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("")), 50);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("a"), &written), 6);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("m"), &written), 3);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("z"), &written), 1);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("x"), &written), 50);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR(""), &written), 50);
     ck_assert_uint_eq(provider_weight(&p, STR("a"), 0), 5);
     ck_assert_uint_eq(provider_weight(&p, STR("z"), 0), 100);
 }
@@ -261,8 +264,8 @@ START_TEST(how_methods_are_balanced)
         IS(arguments, "");
         provider_hash(&q, STR("hash"), &nodes, &arguments);
         ck_assert_uint_eq(nodes, 80);
-        ck_assert_uint_eq(provider_timeout_ms(&q, STR("hash")), 5);
-        ck_assert_uint_eq(provider_timeout_ms(&q, STR("get")), 0);
+        ck_assert_uint_eq(provider_timeout_ms(&q, STR("hash"), &written), 5);
+        ck_assert_uint_eq(provider_timeout_ms(&q, STR("get"), &written), 0);
         ck_assert_msg(provider_from_url(buf_str(&text), &a, &p, &e), "%s", e.text);
     }
     buf_free(&text);
@@ -287,23 +290,33 @@ START_TEST(configurators_are_written_over_the_url)
     };
     const char *url = "dubbo://h:1/a.B?weight=50&timeout=9&m.timeout=3";
     const struct conf_consumer me = {STR("10.0.0.9"), STR("gw"), {STR("a.B"), STR_NONE, STR_NONE}};
-    struct configurators over = {0};
+    struct rules *over = rules_new();
+    struct ruleset set = {.n = 0};
     struct provider other;
+    struct routing_party party;
 
     for (size_t i = 0; i < ARRAY_LEN(urls); i++)
-        ck_assert_int_eq(configurator_from_url(str_from(urls[i]), DUBBO_33, &a, &over, &e),
+        ck_assert_int_eq(rules_add_url(over, RULE_NODE_CONFIGURATORS, str_from(urls[i]), me.ip, &e),
                          RULE_OK);
-    ck_assert(provider_from_url_over(str_from(url), &over, &me, &a, &p, &e));
+    ruleset_add(&set, over, STR_NONE);
+    ck_assert(provider_from_url_under(str_from(url), &set, &me, &a, &p, &party, &e));
+    ck_assert(str_is(party.protocol, "dubbo") && str_is(party.host, "h") && party.port == 1);
+    ck_assert_uint_eq(party.n_params, 5); /* as written over */
     ck_assert_int_eq(p.unusable, USABLE);
     ck_assert_uint_eq(p.weight, 7);
     ck_assert_uint_eq(p.timeout_ms, 9);
-    ck_assert_uint_eq(provider_timeout_ms(&p, STR("m")), 30);
+    ck_assert_uint_eq(provider_timeout_ms(&p, STR("m"), &written), 30);
+    ck_assert(written);
+    (void)provider_timeout_ms(&p, STR("other"), &written);
+    ck_assert(!written); /* it had one of its own */
     ck_assert(str_is(p.methods, "m"));
-    ck_assert(provider_from_url_over(STR("dubbo://h:2/a.B"), &over, &me, &a, &other, &e));
+    ck_assert(provider_from_url_under(STR("dubbo://h:2/a.B"), &set, &me, &a, &other, NULL, &e));
     ck_assert_int_eq(other.unusable, UNUSABLE_DISABLED);
-    ck_assert_uint_eq(other.timeout_ms, 5);
+    ck_assert_uint_eq(provider_timeout_ms(&other, STR("m"), &written), 5);
+    ck_assert(written);
     /* what is no provider stays none */
-    ck_assert(!provider_from_url_over(STR("dubbo://h/a.B"), &over, &me, &a, &other, &e));
+    ck_assert(!provider_from_url_under(STR("dubbo://h/a.B"), &set, &me, &a, &other, NULL, &e));
+    rules_put(over);
 }
 END_TEST
 

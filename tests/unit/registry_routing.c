@@ -157,7 +157,7 @@ static void filter(const json_t *v, enum dubbo_line line, const json_t *expected
 
     arena_init(&a);
     enum rule_result result = read_rule(v, line, &a, &condition, &tag, &e);
-    const struct condition_rule *conditions[] = {&condition};
+    const struct routing_condition conditions[] = {{&condition, STR_NONE}};
     const struct routing_tags tag_rules[] = {{STR("prov"), &tag}, {STR("prov2"), &tag}};
     const struct routing_rules rules = {
         .conditions = conditions,

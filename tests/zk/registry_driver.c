@@ -360,6 +360,7 @@ int main(int argc, char **argv)
     struct registry_conf c = {
         .name = "main",
         .root = "/dubbo",
+        .config_root = "/dubbo/config/dubbo",
         .session_timeout_ms = 4000,
         .connect_timeout_ms = 1000,
         .register_consumer = true,

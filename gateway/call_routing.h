@@ -1,0 +1,13 @@
+/*
+ * Which providers of its reference a call may go to by the rules (docs/REGISTRY.md section 5).
+ *
+ * Threads: the call's worker.
+ */
+#pragma once
+
+#include "registry/routing.h"
+#include "gateway/call.h"
+
+/* False: all of them, `set` is not touched.  Else bit i stands for provider i of the directory; `set` has room for
+ * ROUTING_WORDS_MAX words. */
+bool call_route(const struct call *c, uint64_t *set) NONNULL MUST_CHECK;

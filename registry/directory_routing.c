@@ -1,0 +1,182 @@
+#include "registry/directory_routing.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "registry/rules.h"
+
+/* The party of a provider whose URL is not at hand: what is kept of it. */
+static struct routing_party party_of_fields(const struct provider *p, struct arena *a)
+{
+    const struct url_param all[] = {
+        {STR("application"), p->application},
+        {STR("dubbo.tag"), p->tag},
+        {STR("group"), p->group},
+        {STR("version"), p->version},
+        {STR("interface"), p->interface},
+        {STR("methods"), p->methods},
+        {STR("release"), p->release},
+        {STR("side"), STR("provider")},
+    };
+    struct url_param *params = arena_alloc(a, sizeof(all));
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i].value.n != 0)
+            params[n++] = all[i];
+    }
+    return (struct routing_party){.protocol = STR("dubbo"),
+                                  .host = p->host,
+                                  .port = p->port,
+                                  .path = p->path,
+                                  .params = params,
+                                  .n_params = n};
+}
+
+static struct routing_party copy_party(const struct routing_party *p, struct arena *a)
+{
+    struct url_param *params = arena_alloc(a, (p->n_params + 1) * sizeof(*params));
+
+    for (size_t i = 0; i < p->n_params; i++)
+        params[i] = (struct url_param){arena_str(a, p->params[i].key),
+                                       arena_str(a, p->params[i].value)};
+    return (struct routing_party){.protocol = arena_str(a, p->protocol),
+                                  .host = arena_str(a, p->host),
+                                  .port = p->port,
+                                  .path = arena_str(a, p->path),
+                                  .params = params,
+                                  .n_params = p->n_params};
+}
+
+/* Of two nodes of one identity the directory holds one: that one's URL counts. */
+static bool is_that_one(const struct provider *kept, const struct provider *p)
+{
+    return kept->timestamp_ms == p->timestamp_ms && kept->unlisted == p->unlisted &&
+           str_eq(kept->application, p->application) && str_eq(kept->tag, p->tag);
+}
+
+static void take_listed(struct directory *d, const struct routing_source *src,
+                        const struct routing_party **from)
+{
+    for (size_t i = 0; src->parties != NULL && i < src->n; i++) {
+        const struct provider *kept = directory_find(d, &src->listed[i]);
+
+        if (kept == NULL)
+            continue;
+        if (from[kept - d->providers] == NULL || is_that_one(kept, &src->listed[i]))
+            from[kept - d->providers] = &src->parties[i];
+    }
+}
+
+static const struct routing_party *party_before(const struct directory *old,
+                                                const struct provider *p)
+{
+    const struct provider *was = old != NULL && old->parties != NULL ? directory_find(old, p)
+                                                                     : NULL;
+
+    return was != NULL ? &old->parties[was - old->providers] : NULL;
+}
+
+static void set_parties(struct directory *d, const struct routing_source *src)
+{
+    struct arena temporary;
+    const struct routing_party **from = NULL;
+    struct routing_party *parties = arena_alloc(&d->arena, (d->n + 1) * sizeof(*parties));
+
+    arena_init(&temporary);
+    from = arena_alloc(&temporary, (d->n + 1) * sizeof(*from));
+    take_listed(d, src, from);
+    for (size_t i = 0; i < d->n; i++) {
+        if (from[i] == NULL)
+            from[i] = party_before(src->old, &d->providers[i]);
+        parties[i] = from[i] != NULL ? copy_party(from[i], &d->arena)
+                                     : party_of_fields(&d->providers[i], &d->arena);
+    }
+    arena_free(&temporary);
+    d->parties = parties;
+}
+
+static void hold_rules(struct directory *d, const struct routing_source *src)
+{
+    struct ruleset_entry *held = arena_alloc(&d->arena, (src->n_rules + 1) * sizeof(*held));
+
+    for (size_t i = 0; i < src->n_rules; i++) {
+        const struct ruleset_entry *e = &src->rules[i];
+
+        if (e->rules->n_conditions != 0 || e->rules->tags != NULL)
+            held[d->n_rules++] = (struct ruleset_entry){arena_str(&d->arena, e->application),
+                                                        rules_get(e->rules)};
+    }
+    d->rules = held;
+}
+
+static uint64_t add_hash(uint64_t h, const void *p, size_t n)
+{
+    return h * UINT64_C(1099511628211) + hash_bytes(p, n);
+}
+
+/* Two directories with the same providers and the same hash route alike. */
+static uint64_t hash_of(const struct directory *d)
+{
+    uint64_t h = 1;
+
+    for (size_t i = 0; i < d->n_rules; i++)
+        h = add_hash(h, &d->rules[i].rules->hash, sizeof(uint64_t));
+    for (size_t i = 0; d->n_rules != 0 && i < d->n; i++) {
+        for (size_t j = 0; j < d->parties[i].n_params; j++) {
+            const struct url_param *p = &d->parties[i].params[j];
+
+            h = add_hash(h, p->key.p, p->key.n);
+            if (p->value.n != 0)
+                h = add_hash(h, p->value.p, p->value.n);
+        }
+    }
+    return h;
+}
+
+static struct routing *build(struct directory *d, const struct routing_party *consumer)
+{
+    struct routing_condition *conditions = NULL;
+    struct routing_tags *tags = NULL;
+    struct routing_rules rules = {.line = DUBBO_33};
+    struct arena *a = &d->arena;
+    size_t n_conditions = 0;
+
+    for (size_t i = 0; i < d->n_rules; i++)
+        n_conditions += d->rules[i].rules->n_conditions;
+    conditions = arena_alloc(a, (n_conditions + 1) * sizeof(*conditions));
+    tags = arena_alloc(a, (d->n_rules + 1) * sizeof(*tags));
+    rules.conditions = conditions;
+    rules.tags = tags;
+    for (size_t i = 0; i < d->n_rules; i++) {
+        const struct ruleset_entry *e = &d->rules[i];
+
+        if (e->rules->tags != NULL)
+            tags[rules.n_tags++] = (struct routing_tags){e->application, e->rules->tags};
+        for (size_t j = 0; j < e->rules->n_conditions; j++)
+            conditions[rules.n_conditions++] = (struct routing_condition){&e->rules->conditions[j],
+                                                                          e->application};
+    }
+    return routing_build(&rules, consumer, d->parties, d->n, a);
+}
+
+bool directory_has_tags(const struct directory *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->providers[i].tag.n != 0)
+            return true;
+    }
+    return false;
+}
+
+void directory_route(struct directory *d, const struct routing_source *src)
+{
+    hold_rules(d, src);
+    if (d->n_rules == 0 && !directory_has_tags(d))
+        return;
+    set_parties(d, src);
+    d->rules_hash = hash_of(d);
+    d->routing = build(d, src->consumer);
+    if (!routing_matters(d->routing))
+        d->routing = NULL;
+}

@@ -1,0 +1,554 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fatal.h"
+#include "base/log.h"
+#include "registry/rules.h"
+#include "registry/zk.h"
+
+/*
+ * Rules of 2.7 and 3.x: nodes below one directory, named after the service or the application that they are about.
+ * The directory's children are watched once for the registry, the data of those nodes only that concern one of our
+ * references.  All of it is done over the registry's first session.
+ *
+ * A list of providers is not handed on before the rules that concern it were read once; who had to wait for them is
+ * read again then.  From then on rules stay in force until others were read.
+ */
+
+enum {
+    CONFIG_AGAIN_MS = 5000, /* after an error of the directory or of a node */
+    CONFIG_NODES_MAX = 65536,
+    CONFIG_APPS_MAX = 65536,
+    CONFIG_READS_MAX = 64, /* in flight */
+    CONFIG_OVERHEAD = 4,   /* bytes beside the path in a packet of watches */
+};
+
+struct zk_config_node {
+    UT_hash_handle hh;
+    enum rule_node kind;
+    struct str key; /* in `name`, without the kind */
+    bool present;   /* in the last list of children */
+    bool wanted;    /* concerns a reference of ours */
+    bool known;     /* read once */
+    bool in_flight;
+    bool watch_set;
+    struct list dirty; /* zk_config.dirty: to be read */
+    uint64_t not_before_ms;
+    struct rules *rules; /* in force; NULL = none */
+    char *bad;           /* why what stands there now is not in force; NULL = it is */
+    char name[];
+};
+
+/* An application whose providers we have seen. */
+struct zk_config_app {
+    UT_hash_handle hh;
+    char name[];
+};
+
+static struct zk_session *session_of(const struct zk *z)
+{
+    return container_of(z->sessions.next, struct zk_session, link);
+}
+
+static const char *application_of(const struct zk *z)
+{
+    return z->source->home->opts.application;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+/* NOLINTBEGIN(readability-function-size): the macros of uthash */
+static struct zk_config_node *find_node(const struct zk *z, struct str name)
+{
+    struct zk_config_node *n = NULL;
+
+    HASH_FIND(hh, z->config.nodes, name.p, name.n, n);
+    return n;
+}
+
+static void table_add(struct zk *z, struct zk_config_node *n)
+{
+    HASH_ADD_STR(z->config.nodes, name, n);
+}
+
+static void table_remove(struct zk *z, struct zk_config_node *n)
+{
+    HASH_DEL(z->config.nodes, n);
+}
+
+static bool is_used_app(const struct zk *z, struct str name)
+{
+    struct zk_config_app *a = NULL;
+
+    HASH_FIND(hh, z->config.apps, name.n != 0 ? name.p : "", name.n, a);
+    return a != NULL;
+}
+
+static void use_app(struct zk *z, struct str name)
+{
+    struct zk_config_app *a = NULL;
+
+    if (name.n == 0 || is_used_app(z, name) || HASH_COUNT(z->config.apps) >= CONFIG_APPS_MAX)
+        return;
+    a = xcalloc(1, sizeof(*a) + name.n + 1);
+    memcpy(a->name, name.p, name.n);
+    HASH_ADD_STR(z->config.apps, name, a);
+}
+
+static void free_apps(struct zk *z)
+{
+    struct zk_config_app *a = NULL;
+    struct zk_config_app *next = NULL;
+
+    HASH_ITER(hh, z->config.apps, a, next)
+    {
+        HASH_DEL(z->config.apps, a);
+        free(a);
+    }
+}
+/* NOLINTEND(readability-function-size) */
+
+static size_t bytes_of(const struct zk *z, const struct zk_config_node *n)
+{
+    return strlen(z->source->conf.config_root) + 1 + strlen(n->name) + CONFIG_OVERHEAD;
+}
+
+static void mark_dirty(struct zk *z, struct zk_config_node *n)
+{
+    if (list_empty(&n->dirty))
+        list_add(&z->config.dirty, &n->dirty);
+}
+
+static void want_node(struct zk *z, struct zk_config_node *n)
+{
+    if (n->wanted || n->kind == RULE_NODE_SCRIPT)
+        return;
+    n->wanted = true;
+    z->config.n_unknown++;
+    session_of(z)->watch_bytes += bytes_of(z, n);
+    mark_dirty(z, n);
+}
+
+static void free_node(struct zk *z, struct zk_config_node *n)
+{
+    if (n->wanted)
+        session_of(z)->watch_bytes -= bytes_of(z, n);
+    if (n->wanted && !n->known)
+        z->config.n_unknown--;
+    zk_count_watch(session_of(z), &n->watch_set, false);
+    list_remove(&n->dirty);
+    table_remove(z, n);
+    rules_put(n->rules);
+    free(n->bad);
+    free(n);
+}
+
+/* ---------------------------------------------------------------- who is concerned */
+
+static bool is_about_service(const struct zk_config_node *n)
+{
+    return str_find(n->key, ':') != n->key.n;
+}
+
+static struct zk_path *path_about(const struct zk *z, const struct zk_config_node *n)
+{
+    struct str rest = STR_NONE;
+
+    return zk_path_of((struct zk *)(uintptr_t)z, str_cut(n->key, ':', &rest)); /* NOLINT */
+}
+
+static bool has_provider_of(const struct zk_path *p, struct str application)
+{
+    list_each(l, &p->refs) {
+        const struct directory *d = container_of(l, struct zk_ref, link)->ref->directory;
+
+        for (size_t i = 0; d != NULL && i < d->n; i++) {
+            if (str_eq(d->providers[i].application, application))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the lists again that the rule is about: the texts of provider URLs are not kept. */
+static void reread_concerned(struct zk *z, const struct zk_config_node *n)
+{
+    bool ours = str_is(n->key, application_of(z)) && n->kind != RULE_NODE_TAG;
+
+    if (is_about_service(n)) {
+        struct zk_path *p = path_about(z, n);
+
+        if (p != NULL)
+            zk_path_read(p);
+        return;
+    }
+    for (struct zk_path *p = z->paths, *next = NULL; p != NULL; p = next) {
+        next = p->hh.next;
+        if (ours || has_provider_of(p, n->key))
+            zk_path_read(p);
+    }
+}
+
+static bool concerns_us(const struct zk *z, const struct zk_config_node *n)
+{
+    if (is_about_service(n))
+        return path_about(z, n) != NULL;
+    return is_used_app(z, n->key) ||
+           (str_is(n->key, application_of(z)) && n->kind != RULE_NODE_TAG);
+}
+
+/* All that was asked for is read: who waited for it is read again. */
+static void release_held(struct zk *z)
+{
+    if (!z->config.ready || !z->config.any_held || z->config.n_unknown != 0)
+        return;
+    z->config.any_held = false;
+    for (struct zk_path *p = z->paths, *next = NULL; p != NULL; p = next) {
+        next = p->hh.next;
+        if (p->held)
+            zk_path_read(p);
+        p->held = false;
+    }
+}
+
+/* ---------------------------------------------------------------- content of a node */
+
+static void note_bad(struct zk *z, struct zk_config_node *n, const char *why)
+{
+    struct counter *c = &z->source->home->numbers.bad_rules;
+
+    counter_set(c, counter_get(c) + (why != NULL) - (n->bad != NULL));
+    free(n->bad);
+    n->bad = why != NULL ? strdup(why) : NULL;
+    if (why != NULL)
+        log_warn("registry", "registry %s: rule %s is not understood, the former one %s: %s",
+                 z->source->conf.name, n->name, n->rules != NULL ? "stays" : "was none", why);
+}
+
+static void take_content(struct zk *z, struct zk_config_node *n, struct str content)
+{
+    struct rules *r = NULL;
+    struct err e = {0};
+    bool same = false;
+
+    if (rules_from_node(n->kind, content, &r, &e) == RULE_BAD) {
+        note_bad(z, n, e.text);
+        return;
+    }
+    note_bad(z, n, NULL);
+    same = r == NULL ? n->rules == NULL : n->rules != NULL && n->rules->hash == r->hash;
+    rules_put(n->rules);
+    n->rules = r;
+    if (same)
+        return;
+    log_info("registry", "registry %s: rule %s %s", z->source->conf.name, n->name,
+             r != NULL ? "is in force" : "is none");
+    reread_concerned(z, n);
+}
+
+static void on_data(struct zk_session *s, struct zk_op *op)
+{
+    struct zk *z = s->zk;
+    struct zk_config_node *n = find_node(z, str_from(op->key));
+
+    z->config.n_in_flight -= z->config.n_in_flight != 0 ? 1U : 0U;
+    if (n == NULL)
+        return;
+    n->in_flight = false;
+    if (op->rc == ZOK) {
+        zk_count_watch(s, &n->watch_set, true);
+        take_content(z, n, (struct str){op->data, op->n_data});
+    } else if (op->rc == ZNONODE) {
+        take_content(z, n, STR_NONE); /* the directory's watch tells when it comes back */
+    } else {
+        n->not_before_ms = zk_is_lost(op->rc) ? 0 : clock_ms() + CONFIG_AGAIN_MS;
+        mark_dirty(z, n);
+        if (!zk_is_lost(op->rc))
+            note_bad(z, n, zerror(op->rc));
+    }
+    if (!n->known && !zk_is_lost(op->rc)) {
+        n->known = true;
+        z->config.n_unknown--;
+    }
+    release_held(z);
+}
+
+static void read_data(struct zk_session *s, struct zk_config_node *n)
+{
+    struct zk_handle *h = s->handle;
+    struct zk_op *op = NULL;
+    struct arena a;
+
+    list_remove(&n->dirty);
+    n->in_flight = true;
+    s->zk->config.n_in_flight++;
+    arena_init(&a);
+    op = zk_op_new(s, n->name,
+                   arena_printf(&a, "%s/%s", s->zk->source->conf.config_root, n->name).p, on_data);
+    arena_free(&a);
+    zk_op_sent(op, zoo_awget(h->h, op->path, zk_watcher, h, zk_on_data, op));
+}
+
+static void read_dirty(struct zk *z, uint64_t now)
+{
+    struct zk_session *s = session_of(z);
+
+    if (!zk_can_send(s))
+        return;
+    list_each_safe(l, &z->config.dirty) {
+        struct zk_config_node *n = container_of(l, struct zk_config_node, dirty);
+
+        if (z->config.n_in_flight >= CONFIG_READS_MAX)
+            return;
+        if (!n->in_flight && now >= n->not_before_ms)
+            read_data(s, n);
+    }
+}
+
+/* ---------------------------------------------------------------- the directory */
+
+static void see_node(struct zk *z, const char *name)
+{
+    struct str key = STR_NONE;
+    enum rule_node kind = rule_node_of(str_from(name), &key);
+    struct zk_config_node *n = find_node(z, str_from(name));
+
+    if (kind == RULE_NODE_NONE)
+        return;
+    if (n == NULL) {
+        if (HASH_COUNT(z->config.nodes) >= CONFIG_NODES_MAX)
+            return;
+        n = xcalloc(1, sizeof(*n) + strlen(name) + 1);
+        memcpy(n->name, name, strlen(name));
+        n->kind = kind;
+        n->key = str_sub(str_from(n->name), 0, key.n);
+        list_init(&n->dirty);
+        table_add(z, n);
+        if (kind == RULE_NODE_SCRIPT && str_is(n->key, application_of(z)))
+            log_warn("registry", "registry %s: %s: script rules are not run", z->source->conf.name,
+                     name);
+    }
+    n->present = true;
+    if (concerns_us(z, n)) {
+        want_node(z, n);
+        if (!n->watch_set && !n->in_flight) /* it went and came back */
+            mark_dirty(z, n);
+    }
+}
+
+static void drop_absent(struct zk *z)
+{
+    for (struct zk_config_node *n = z->config.nodes, *next = NULL; n != NULL; n = next) {
+        next = n->hh.next;
+        if (n->present)
+            continue;
+        note_bad(z, n, NULL);
+        if (n->rules != NULL)
+            take_content(z, n, STR_NONE);
+        free_node(z, n);
+    }
+}
+
+static void on_exists(struct zk_session *s, struct zk_op *op)
+{
+    if (op->rc == ZNONODE)
+        zk_count_watch(s, &s->zk->config.watch_set, true);
+    s->zk->config.in_flight = false; /* else it came between: the tick reads it */
+}
+
+static void on_directory(struct zk_session *s, struct zk_op *op)
+{
+    struct zk_config *c = &s->zk->config;
+
+    c->in_flight = false;
+    if (zk_is_lost(op->rc))
+        return;
+    if (op->rc != ZOK && op->rc != ZNONODE) {
+        c->not_before_ms = clock_ms() + CONFIG_AGAIN_MS;
+        log_warn("registry", "registry %s: %s cannot be read: %s; the former rules stay",
+                 s->zk->source->conf.name, op->path, zerror(op->rc));
+    } else {
+        for (struct zk_config_node *n = c->nodes; n != NULL; n = n->hh.next)
+            n->present = false;
+        for (size_t i = 0; i < op->n_names; i++)
+            see_node(s->zk, op->names[i]);
+        drop_absent(s->zk);
+    }
+    if (op->rc == ZOK) {
+        zk_count_watch(s, &c->watch_set, true);
+    } else if (op->rc == ZNONODE && zk_can_send(s)) {
+        struct zk_op *again = zk_op_new(s, NULL, op->path, on_exists);
+
+        c->in_flight = true;
+        zk_op_sent(again, zoo_awexists(s->handle->h, again->path, zk_watcher, s->handle, zk_on_stat,
+                                       again));
+    }
+    c->ready = true;
+    read_dirty(s->zk, clock_ms());
+    release_held(s->zk);
+}
+
+static void read_directory(struct zk_session *s)
+{
+    struct zk_op *op = zk_op_new(s, NULL, s->zk->source->conf.config_root, on_directory);
+    struct zk_handle *h = s->handle;
+
+    s->zk->config.in_flight = true;
+    zk_op_sent(op, zoo_awget_children2(h->h, op->path, zk_watcher, h, zk_on_strings, op));
+}
+
+/* ---------------------------------------------------------------- from the others */
+
+void zk_config_init(struct zk *z)
+{
+    list_init(&z->config.dirty);
+}
+
+bool zk_config_tick(struct zk_session *s, uint64_t now)
+{
+    struct zk_config *c = &s->zk->config;
+
+    if (s != session_of(s->zk))
+        return false;
+    if (!c->watch_set && !c->in_flight && now >= c->not_before_ms)
+        read_directory(s);
+    read_dirty(s->zk, now);
+    return !list_empty(&c->dirty);
+}
+
+bool zk_config_event(struct zk_session *s, struct str path)
+{
+    struct zk *z = s->zk;
+    struct str root = str_from(z->source->conf.config_root);
+    struct zk_config_node *n = NULL;
+
+    if (!str_starts(path, root))
+        return false;
+    if (path.n == root.n) {
+        zk_count_watch(s, &z->config.watch_set, false);
+        if (zk_can_send(s) && !z->config.in_flight)
+            read_directory(s);
+        return true;
+    }
+    if (path.p[root.n] != '/')
+        return false;
+    n = find_node(z, str_sub(path, root.n + 1, path.n));
+    if (n != NULL) {
+        zk_count_watch(s, &n->watch_set, false);
+        mark_dirty(z, n);
+        read_dirty(z, clock_ms());
+    }
+    return true;
+}
+
+void zk_config_lost(struct zk_session *s)
+{
+    struct zk_config *c = &s->zk->config;
+
+    if (s != session_of(s->zk))
+        return;
+    zk_count_watch(s, &c->watch_set, false);
+    c->in_flight = false;
+    c->not_before_ms = 0;
+    c->n_in_flight = 0;
+    for (struct zk_config_node *n = c->nodes; n != NULL; n = n->hh.next) {
+        zk_count_watch(s, &n->watch_set, false);
+        n->in_flight = false;
+        n->not_before_ms = 0;
+        if (n->wanted)
+            mark_dirty(s->zk, n);
+    }
+}
+
+void zk_config_free(struct zk *z)
+{
+    for (struct zk_config_node *n = z->config.nodes, *next = NULL; n != NULL; n = next) {
+        next = n->hh.next;
+        free_node(z, n);
+    }
+    free_apps(z);
+}
+
+/* NULL: there is no such rule.  One that is not read yet clears `*settled`. */
+static struct rules *look_up(struct zk *z, struct str key, const char *kind, bool *settled)
+{
+    char name[REFKEY_TEXT_MAX + 64];
+    int len = snprintf(name, sizeof(name), STR_FMT "%s", STR_ARG(key), kind);
+    struct zk_config_node *n = NULL;
+
+    if (len < 0 || (size_t)len >= sizeof(name))
+        return NULL;
+    n = find_node(z, (struct str){name, (size_t)len});
+    if (n == NULL)
+        return NULL;
+    want_node(z, n);
+    *settled = *settled && n->known;
+    return n->rules;
+}
+
+static struct str service_key(const struct refkey *k, char *out, size_t cap)
+{
+    int n = snprintf(out, cap, STR_FMT ":" STR_FMT ":" STR_FMT, STR_ARG(k->interface),
+                     STR_ARG(k->version), STR_ARG(k->group));
+
+    return n > 0 && (size_t)n < cap ? (struct str){out, (size_t)n} : STR_NONE;
+}
+
+static void add_of_providers(struct zk *z, const struct zk_apps *apps, const char *kind,
+                             struct ruleset *out, bool *settled)
+{
+    for (size_t i = 0; i < apps->n; i++)
+        ruleset_add(out, look_up(z, apps->v[i], kind, settled), apps->v[i]);
+}
+
+bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey *k,
+                     const struct zk_apps *apps, struct ruleset *out)
+{
+    struct str own = str_from(application_of(z));
+    char text[REFKEY_TEXT_MAX];
+    struct str service = service_key(k, text, sizeof(text));
+    bool settled = z->config.ready;
+
+    for (size_t i = 0; i < apps->n; i++)
+        use_app(z, apps->v[i]);
+    out->n = 0;
+    ruleset_add(out, p->rules[ZK_CONFIGURATORS - ZK_CONFIGURATORS], STR_NONE);
+    ruleset_add(out, look_up(z, own, ".configurators", &settled), STR_NONE);
+    ruleset_add(out, look_up(z, service, ".configurators", &settled), STR_NONE);
+    add_of_providers(z, apps, ".tag-router", out, &settled);
+    ruleset_add(out, look_up(z, service, ".condition-router", &settled), STR_NONE);
+    add_of_providers(z, apps, ".condition-router", out, &settled);
+    ruleset_add(out, look_up(z, own, ".condition-router", &settled), STR_NONE);
+    ruleset_add(out, p->rules[ZK_ROUTERS - ZK_CONFIGURATORS], STR_NONE);
+    return settled;
+}
+
+void zk_config_hold(struct zk_path *p)
+{
+    struct zk *z = p->session->zk;
+
+    p->held = z->config.any_held = true;
+    read_dirty(z, clock_ms());
+}
+
+void zk_config_report(const struct zk *z, json_t *into)
+{
+    json_t *list = json_array();
+
+    for (const struct zk_config_node *n = z->config.nodes; n != NULL; n = n->hh.next) {
+        json_t *o = NULL;
+
+        if (!n->wanted && n->kind != RULE_NODE_SCRIPT)
+            continue;
+        o = json_object();
+        json_object_set_new(o, "name", json_string(n->name));
+        json_object_set_new(o, "in_force", json_boolean(n->rules != NULL));
+        if (n->bad != NULL)
+            json_object_set_new(o, "error", json_string(n->bad));
+        else if (n->kind == RULE_NODE_SCRIPT)
+            json_object_set_new(o, "error", json_string("script rules are not run"));
+        json_array_append_new(list, o);
+    }
+    json_object_set_new(into, "rules", list);
+}
