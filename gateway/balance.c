@@ -25,6 +25,10 @@ static bool was_tried(const struct balance_call *c, const struct endpoint *ep)
         if (c->tried[i] == ep)
             return true;
     }
+    for (size_t i = 0; c->wish != NULL && c->wish->others != NULL && i < c->wish->others->n; i++) {
+        if (c->wish->others->v[i] == ep)
+            return true;
+    }
     return false;
 }
 
@@ -51,6 +55,8 @@ static bool is_allowed(const struct ref *r, const struct endpoint *ep, const str
 static void look_at(struct found *f, const struct ref *r, struct endpoint *ep,
                     const struct balance_call *c)
 {
+    if (c->wish != NULL && c->wish->group.p != NULL && !str_eq(c->wish->group, ep->provider->group))
+        return;
     if (c->allowed != NULL && !is_allowed(r, ep, c)) {
         f->ruled_out = true;
         return;
@@ -130,7 +136,9 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = f.ruled_out = false;
-    if (b->by_key && r->n_usable != 0)
+    if (call->wish != NULL && call->wish->only != NULL)
+        look_at(&f, r, call->wish->only, call);
+    else if (b->by_key && r->n_usable != 0)
         collect_ring(r, call, &f);
     else
         collect(w, r, call, &f);

@@ -13,21 +13,38 @@
 #include "gateway/refs.h"
 #include "gateway/wctx.h"
 
+enum { ENDPOINT_SET_MAX = 64 };
+
+/* For comparing only: who is in it may be gone. */
+struct endpoint_set {
+    const struct endpoint *v[ENDPOINT_SET_MAX];
+    unsigned n;
+};
+
+/* What only some calls ask for; all empty = nothing. */
+struct balance_wish {
+    /* for consistenthash */
+    struct str hash_key; /* p == NULL: made of the arguments … */
+    const struct arg *args;
+    size_t n_args;
+    struct str hash_arguments; /* … with these indexes; empty: as the provider wishes, else "0" */
+    unsigned hash_nodes;       /* 0: as the first provider wishes, else 160 */
+    /* for cluster modes */
+    struct endpoint *only; /* this one or none */
+    struct str group;      /* p != NULL: only providers of this group */
+    struct endpoint_set
+        *others; /* whom the calls beside this one have tried: not to be picked either */
+};
+
 /* What a balancer may look at for one call. */
 struct balance_call {
     struct str method;
     struct endpoint *const *tried; /* not to be picked again */
     size_t n_tried;
-    bool tried_too;          /* unless nobody else is usable */
-    const uint64_t *allowed; /* bit i: provider i of the directory may take it; NULL: all may */
-    size_t body_len;         /* providers whose payload limit is smaller are left out */
-    /* for consistenthash */
-    struct str hash_key; /* p == NULL: made of the arguments … */
-    const struct arg *args;
-    size_t n_args;
-    struct str
-        hash_arguments; /* … whose indexes are these, empty: as the first provider wishes, else "0" */
-    unsigned hash_nodes; /* 0: as the first provider wishes, else 160 */
+    bool tried_too;                  /* unless nobody else is usable */
+    const uint64_t *allowed;         /* bit i: provider i of the directory may take it; NULL: all */
+    size_t body_len;                 /* providers whose payload limit is smaller are left out */
+    const struct balance_wish *wish; /* NULL = none */
 };
 
 enum { BALANCE_CANDIDATES_MAX = 64 }; /* of a long list a random stretch of so many is looked at */
@@ -81,6 +98,13 @@ enum balance_result {
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
     __attribute__((nonnull(1, 2, 4, 5))) MUST_CHECK;
+
+/* The calls beside this one are to avoid it. */
+static inline void balance_note(struct endpoint_set *others, const struct endpoint *ep)
+{
+    if (others != NULL && others->n < ENDPOINT_SET_MAX)
+        others->v[others->n++] = ep;
+}
 
 /* A try begins at an endpoint.  Returns what balance_end() wants. */
 unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,

@@ -13,7 +13,6 @@
 enum {
     KEEP_MIDDLE = 16 * 1024, /* larger request buffers go back to malloc */
     MIN_TRY_MS = 5,          /* no try starts with less time left */
-    WAIT_PROVIDERS_MS = 3000,
     PROBLEM_LINE = 512,
 };
 
@@ -66,6 +65,7 @@ static void begin_try(struct call *c, struct endpoint *ep)
     if (c->tries < CALL_TRIES_MAX)
         c->tried[c->tries] = ep;
     c->tries++;
+    balance_note(c->plan.wish.others, ep);
     endpoint_begin(ep);
     c->balance_slot = balance_begin(c->plan.ref, c->plan.balancer, c->plan.method, ep);
     c->try_start_us = clock_us();
@@ -358,7 +358,7 @@ static enum step step_start(struct call *c)
     if (ref->state != REF_WAITING)
         return enter(c, CALL_PICK);
     refs_park(ref, &c->waiter);
-    uint64_t latest = c->start_us / 1000 + WAIT_PROVIDERS_MS;
+    uint64_t latest = c->start_us / 1000 + CALL_WAIT_LIST_MS;
 
     set_timer(c, latest < c->deadline_ms ? latest : c->deadline_ms);
     return enter(c, CALL_WAIT_PROVIDERS);
@@ -392,11 +392,7 @@ static struct endpoint *pick(struct call *c)
         .tried_too = c->tries <= c->plan.attempts && (c->failed_why == RETRY_CONNECT_FAILURE ||
                                                       c->failed_why == RETRY_CONNECTION_LOST),
         .body_len = frame_length(c),
-        .hash_key = c->plan.hash_key,
-        .args = c->plan.args,
-        .n_args = c->plan.n_args,
-        .hash_arguments = c->plan.hash_arguments,
-        .hash_nodes = c->plan.hash_nodes,
+        .wish = &c->plan.wish,
         .allowed = call_route(c, allowed) ? allowed : NULL,
     };
 
@@ -568,6 +564,8 @@ void call_start(struct call *c)
 
 void call_abort(struct call *c, enum outcome why)
 {
+    if (c->cancel != NULL)
+        c->cancel(c);
     fail(c, why, "the gateway is stopping");
 }
 

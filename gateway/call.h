@@ -37,10 +37,11 @@ enum call_state {
     CALL_STATES,         /* must stay last */
 };
 
-enum { CALL_TRIES_MAX = 6 };
+enum { CALL_TRIES_MAX = 6, CALL_WAIT_LIST_MS = 3000 };
 
 struct call;
 struct calls;
+struct cluster_run;
 
 /* What the caller decides before the call starts; texts live as long as the call. */
 struct call_plan {
@@ -61,11 +62,7 @@ struct call_plan {
     unsigned max_requests_per_provider; /* this worker */
     bool one_way;
     const struct balancer *balancer; /* NULL: the provider's wish, else p2c */
-    struct str hash_key;             /* this and the next: see struct balance_call */
-    struct str hash_arguments;
-    unsigned hash_nodes;
-    const struct arg *args; /* may be NULL */
-    size_t n_args;
+    struct balance_wish wish;
     const struct reply_opts *reply;
     /* Argument `index` as Java prints it, for rules; called with call.user.  NULL: nobody can say. */
     bool (*argument)(void *user, unsigned index, struct str *out);
@@ -105,6 +102,10 @@ struct call {
         struct call *c); /* exactly once; the owner then calls call_free when it is done */
     reply_attachment_fn on_attachment; /* may be NULL */
     void *user;
+    /* Of a call that others run for (cluster.h): ends them.  NULL = none. */
+    void (*cancel)(struct call *c);
+    struct cluster_run *run;
+    enum outcome swallowed; /* the failure that a good outcome stands for; OUTCOME_OK = none */
 };
 
 /* All calls of one worker. */

@@ -290,8 +290,8 @@ static bool encode(struct caller *k, struct call *c, struct str text)
         fprintf(stderr, "dubbogate: %zu arguments for %zu types\n", n, n_types);
         return false;
     }
-    c->plan.args = args;
-    c->plan.n_args = n;
+    c->plan.wish.args = args;
+    c->plan.wish.n_args = n;
     c->middle.limit = INPUT_MAX;
     if (invoke_middle(str_from(k->o.method), args, n, &opts, &c->middle, &ae) != ARGS_OK) {
         fprintf(stderr, "dubbogate: argument %zu%s: %s\n", ae.arg, ae.pointer, ae.detail);

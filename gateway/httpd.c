@@ -251,6 +251,7 @@ static void answer_result(struct req *r, struct call *c)
     if (c->kind == REPLY_NULL)
         buf_truncate(body_of(r), 0);
     problem_clear(&r->problem);
+    r->outcome = r->problem.outcome = c->swallowed; /* for the log */
     if (answer_value(&r->answer, r->policy, r->route, body_of(r), &r->x->arena, &r->problem))
         send_answer(r);
     else
@@ -265,6 +266,8 @@ static void on_end(struct call *c)
     r->provider_us = c->provider_us;
     memcpy(r->provider, c->provider, sizeof(r->provider));
     r->call = NULL; /* the answer may end the request */
+    if (r->route != NULL && r->route->cluster->settle != NULL)
+        r->route->cluster->settle(c);
     if (c->outcome == OUTCOME_OK) {
         answer_result(r, c);
     } else {
@@ -322,8 +325,7 @@ static void plan_call(struct req *r, struct call *c, struct ref *ref)
         .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n),
         .one_way = r->route != NULL && r->route->oneway,
         .balancer = p->balancer,
-        .hash_arguments = p->hash.indexes,
-        .hash_nodes = p->hash.nodes,
+        .wish = {.hash_arguments = p->hash.indexes, .hash_nodes = p->hash.nodes},
         .reply = &p->reply_opts,
         .argument = argument_text,
     };
@@ -353,12 +355,12 @@ static bool bind_request(struct req *r)
 /* What consistenthash may ask for; nothing is computed of arguments before it does. */
 static void fill_hash_key(struct req *r, struct call *c)
 {
-    c->plan.args = r->bound.args;
-    c->plan.n_args = r->bound.n;
+    c->plan.wish.args = r->bound.args;
+    c->plan.wish.n_args = r->bound.n;
     if (r->route == NULL || r->route->hash_policy_text.n == 0)
         return;
-    c->plan.hash_key = bind_hash_key(&r->m, &r->x->request, &r->x->arena);
-    if (c->plan.hash_key.p != NULL)
+    c->plan.wish.hash_key = bind_hash_key(&r->m, &r->x->request, &r->x->arena);
+    if (c->plan.wish.hash_key.p != NULL)
         c->plan.balancer = &balance_consistenthash;
 }
 
@@ -385,6 +387,14 @@ static void answer_refused(struct req *r)
     }
     answer_begin(&r->answer, r->x->request.id);
     answer_with_problem(r);
+}
+
+static void start_call(struct req *r, struct call *c)
+{
+    if (r->route != NULL)
+        cluster_start(&r->home->clusters, c, r->route->cluster, r->route->forks);
+    else
+        call_start(c);
 }
 
 static void on_request(struct exchange *x)
@@ -421,7 +431,7 @@ static void on_request(struct exchange *x)
     c->on_attachment = on_attachment;
     c->user = r;
     r->call = c;
-    call_start(c);
+    start_call(r, c);
     if (!x->answered)
         exchange_wait(x);
 }
@@ -532,6 +542,7 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
     wiring_exchange(o->settings, h->n_workers, &limits);
     exchanges_init(&h->http, &limits, &hooks, h);
     calls_init(&h->calls, w);
+    clusters_init(&h->clusters, &h->calls);
     wiring_peer(o->settings, NULL, &ro.peer);
     h->peers = peers_new(w);
     h->refs = refs_new(w, h->peers, &ro);
@@ -552,6 +563,7 @@ void httpd_free(struct httpd *h)
     generation_free(h->gen); /* the last one: no request is left */
     refs_free(h->refs);
     peers_free(h->peers);
+    clusters_free(&h->clusters);
     calls_free(&h->calls);
     exchanges_free(&h->http);
     while ((l = list_take(&h->free_requests)) != NULL)
@@ -571,7 +583,7 @@ void httpd_tick(struct httpd *h)
 
 void httpd_cut_calls(struct httpd *h)
 {
-    list_each_safe(l, &h->calls.live) {
-        call_abort(container_of(l, struct call, link), OUTCOME_DRAINING);
-    }
+    /* one that ends may take others along */
+    while (!list_empty(&h->calls.live))
+        call_abort(container_of(h->calls.live.next, struct call, link), OUTCOME_DRAINING);
 }

@@ -20,6 +20,7 @@
 #include "gateway/answer.h"
 #include "gateway/bind.h"
 #include "gateway/call.h"
+#include "gateway/cluster.h"
 #include "gateway/direct.h"
 #include "gateway/exchange.h"
 #include "gateway/generation.h"
@@ -37,6 +38,7 @@ struct httpd {
     struct wctx *w;
     struct exchanges http;
     struct calls calls;
+    struct clusters clusters;
     struct peers *peers;
     struct refs *refs;
     struct accesslog log;

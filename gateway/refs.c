@@ -53,20 +53,37 @@ static void free_endpoint(struct endpoint *ep)
     free(ep);
 }
 
+static void free_if_unused(struct endpoint *ep)
+{
+    if (ep->retired && ep->in_flight == 0 && ep->holds == 0)
+        free_endpoint(ep);
+}
+
 void endpoint_end(struct endpoint *ep)
 {
     ASSERT(ep->in_flight > 0);
 
     ep->in_flight--;
-    if (ep->retired && ep->in_flight == 0)
-        free_endpoint(ep);
+    free_if_unused(ep);
+}
+
+void endpoint_hold(struct endpoint *ep)
+{
+    ep->holds++;
+}
+
+void endpoint_release(struct endpoint *ep)
+{
+    ASSERT(ep->holds > 0);
+
+    ep->holds--;
+    free_if_unused(ep);
 }
 
 static void retire(struct endpoint *ep)
 {
     ep->retired = true;
-    if (ep->in_flight == 0)
-        free_endpoint(ep);
+    free_if_unused(ep);
 }
 
 /* `like`: an endpoint of the same reference, NULL = none. */

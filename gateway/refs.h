@@ -29,6 +29,7 @@ struct endpoint {
     struct peer *peer;               /* NULL when the provider is unusable; counted */
     struct envelope *envelope;       /* counted */
     unsigned in_flight;              /* calls of this reference */
+    unsigned holds;                  /* endpoint_hold() */
     bool retired;                    /* in no list any more: freed with its last call */
     uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
     uint64_t calls;
@@ -87,6 +88,10 @@ static inline struct endpoint *ref_endpoint(const struct ref *r, size_t i)
 /* A call begins and ends at an endpoint. */
 void endpoint_begin(struct endpoint *ep) NONNULL;
 void endpoint_end(struct endpoint *ep) NONNULL;
+
+/* It stays, whatever leaves the list, until it is released. */
+void endpoint_hold(struct endpoint *ep) NONNULL;
+void endpoint_release(struct endpoint *ep) NONNULL;
 
 struct refs; /* all of one worker */
 

@@ -20,6 +20,7 @@
 #include "registry/network.h"
 
 struct balancer;
+struct cluster;
 
 struct text_list {
     struct str *v;
@@ -204,6 +205,9 @@ struct route {
     struct policy policy;
     struct text_list forward_headers;
     struct text_list return_attachments;
+    struct str cluster_text;
+    const struct cluster *cluster;
+    uint32_t forks;
     struct text_list hash_policy_text;
     struct source *hash_policy; /* as many */
     size_t max_body;

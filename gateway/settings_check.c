@@ -8,6 +8,7 @@
 #include "registry/provider.h"
 #include "registry/registry.h"
 #include "gateway/balance.h"
+#include "gateway/cluster.h"
 #include "gateway/keys_row.h"
 #include "gateway/listen.h"
 #include "gateway/request.h"
@@ -442,6 +443,30 @@ static void check_hash_policy(struct key_context *c, struct route *r, const stru
     }
 }
 
+static void check_cluster(struct key_context *c, struct route *r, const struct yaml_node *b)
+{
+    const struct yaml_node *at = place(b, "cluster");
+    struct str group = r->service != NULL ? r->service->group : STR("*");
+    bool groups = str_is(group, "*") || str_find(group, ',') != group.n;
+
+    r->cluster = cluster_find(r->cluster_text);
+    if (r->cluster == NULL) {
+        r->cluster = &cluster_failover; /* was told already */
+        return;
+    }
+    if (r->cluster->idempotent_only && !r->idempotent)
+        config_error(c->errs, AT(at),
+                     "\"cluster: %s\" runs a call more than once: only with \"idempotent: true\"",
+                     r->cluster->name);
+    if (r->cluster->groups_only && !groups)
+        config_error(c->errs, AT(at),
+                     "\"cluster: %s\" needs a service with \"group: '*'\" or a list of groups",
+                     r->cluster->name);
+    if (r->cluster->not_oneway && r->oneway)
+        config_error(c->errs, AT(at), "\"cluster: %s\" waits for answers: not with \"oneway\"",
+                     r->cluster->name);
+}
+
 static void check_route(struct key_context *c, struct route *r, size_t index)
 {
     const struct yaml_node *b = block(c->s, "routes", index);
@@ -456,6 +481,7 @@ static void check_route(struct key_context *c, struct route *r, size_t index)
     check_call(c, r, b);
     check_args(c, r, b);
     check_hash_policy(c, r, b);
+    check_cluster(c, r, b);
     for (size_t i = 0; i < index; i++) {
         const struct route *o = &c->s->routes[i];
 

@@ -97,11 +97,46 @@ def a_retry_sees_the_list_of_now():
     g.stop()
 
 
+def groups_of_the_registry():
+    """One subscription and one consumer node for all groups; the first request waits for the list, and a group that comes
+    later is asked, too."""
+    stubs, c, p, g = start("abc")
+    g.stop()
+    for s, name in zip(stubs, "abc"):
+        p.remove(s.port)
+        s.script(json.dumps({"m": [[{"value": [name]}]]}))
+    p.add(20880, ephemeral=False, group="a")
+    p.add(20882, ephemeral=False, group="b")
+    route = {"method": "POST", "call": "user.m", "args": []}
+    g = kit.Gateway({"process": {"workers": 1}, "defaults": {"timeout": "3s"},
+                     "registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181"}],
+                     "services": [{"name": "user", "interface": IFACE, "registry": "main", "group": "*", "preload": False}],
+                     "routes": [{**route, "name": "merged", "path": "/m", "cluster": "mergeable"},
+                                {**route, "name": "all", "path": "/b", "cluster": "broadcast"}]})
+
+    def ask(path):
+        status, body, _ = kit.Http().post(path, "[]")
+        return status, json.loads(body) if status == 200 else json.loads(body)["code"]
+    assert ask("/m") == (200, ["a", "b"])
+    assert ask("/b") == (200, ["b"])
+    p.add(20884, ephemeral=False, group="c")
+    kit.wait_until(lambda: ask("/m") == (200, ["a", "b", "c"]), 3, "the new group")
+    kit.wait_until(lambda: len(kit.consumers(c, IFACE)) == 1, 3, "the consumer node")
+    assert "group%3D%2A" in kit.consumers(c, IFACE)[0] or "group%3D*" in kit.consumers(c, IFACE)[0]
+    for port, name in (20880, "a"), (20882, "b"), (20884, "c"):
+        p.remove(port, group=name)
+    for s in stubs:
+        s.kill()
+    kit.wait_until(lambda: ask("/m")[0] == 503 and ask("/b")[0] == 503, 5, "nobody is left")
+    c.close()
+    g.stop()
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
-        kit.run([case_70_round_robin_while_a_parameter_changes, a_retry_sees_the_list_of_now])
+        kit.run([case_70_round_robin_while_a_parameter_changes, a_retry_sees_the_list_of_now, groups_of_the_registry])
     finally:
         if zk is not None:
             zk.close()

@@ -118,7 +118,8 @@ static void check_pick(json_t *pick, const char *name)
     struct arg args[ARGS_MAX];
     struct jtype types[ARGS_MAX];
     size_t n = read_args(json_object_get(pick, "args"), args, types);
-    struct balance_call call = {.method = STR("get"), .args = args, .n_args = n};
+    struct balance_wish wish = {.args = args, .n_args = n};
+    const struct balance_call call = {.method = STR("get"), .wish = &wish};
     struct ring_walk walk;
     size_t index = 0;
     const char *key = json_string_value(json_object_get(pick, "key"));
@@ -128,7 +129,7 @@ static void check_pick(json_t *pick, const char *name)
     ck_assert(ring_walk_next(&walk, &index));
     ck_assert_msg((json_int_t)index == json_integer_value(json_object_get(pick, "index")),
                   "%s, key %s: %zu", name, key, index);
-    call.hash_key = str_from(key); /* the key of a route: the same */
+    wish.hash_key = str_from(key); /* the key of a route: the same */
     walk = balance_ring_walk(&ref, &call);
     ck_assert(ring_walk_next(&walk, &index));
     ck_assert_int_eq((json_int_t)index, json_integer_value(json_object_get(pick, "index")));
@@ -158,11 +159,9 @@ END_TEST
 START_TEST(numbers_of_the_operator)
 {
     const struct arg args[] = {{.json = STR("\"a\"")}, {.json = STR("\"user-5\"")}};
-    struct balance_call call = {.method = STR("get"),
-                                .args = args,
-                                .n_args = 2,
-                                .hash_arguments = STR("1"),
-                                .hash_nodes = 8};
+    const struct balance_wish wish = {
+        .args = args, .n_args = 2, .hash_arguments = STR("1"), .hash_nodes = 8};
+    const struct balance_call call = {.method = STR("get"), .wish = &wish};
     struct ring_walk w;
     size_t index = 0;
 
