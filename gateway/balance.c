@@ -10,6 +10,12 @@ static const struct balancer *const balancers[] = {
     &balance_adaptive, &balance_shortestresponse, &balance_consistenthash,
 };
 
+const char *const balance_names[] = {
+    "p2c",      "random",           "roundrobin",     "leastactive",
+    "adaptive", "shortestresponse", "consistenthash", NULL};
+
+_Static_assert(ARRAY_LEN(balance_names) == ARRAY_LEN(balancers) + 1, "a name for each row");
+
 const struct balancer *balance_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(balancers); i++) {

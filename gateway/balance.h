@@ -76,6 +76,8 @@ extern const struct balancer balance_adaptive;
 extern const struct balancer balance_shortestresponse;
 extern const struct balancer balance_consistenthash;
 
+/* Of all rows, in their order; NULL ends. */
+extern const char *const balance_names[];
 /* NULL when there is none of that name. */
 const struct balancer *balance_find(struct str name);
 

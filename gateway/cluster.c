@@ -14,6 +14,11 @@ static const struct cluster *const modes[] = {
     &cluster_forking,  &cluster_broadcast, &cluster_mergeable,
 };
 
+const char *const cluster_names[] = {"failover",  "failfast",  "failsafe", "forking",
+                                     "broadcast", "mergeable", NULL};
+
+_Static_assert(ARRAY_LEN(cluster_names) == ARRAY_LEN(modes) + 1, "a name for each row");
+
 const struct cluster *cluster_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {

@@ -39,6 +39,8 @@ extern const struct cluster cluster_forking;
 extern const struct cluster cluster_broadcast;
 extern const struct cluster cluster_mergeable;
 
+/* Of all rows, in their order; NULL ends. */
+extern const char *const cluster_names[];
 /* NULL when there is none of that name. */
 const struct cluster *cluster_find(struct str name);
 

@@ -267,6 +267,12 @@ static void set_double(struct key_context *c, const struct key *k, void *to,
 
 static bool check_text(struct key_context *c, const struct key *k, const struct yaml_node *v)
 {
+    uint32_t index = 0;
+
+    if (k->choices != NULL && !str_is(v->text, k->def) && !find_choice(k, v->text, &index)) {
+        bad_choice(c, k, v);
+        return false;
+    }
     if (k->check == NULL || k->check(v->text))
         return true;
     config_error(c->errs, AT(v), "\"%s\": \"" STR_FMT "\" is not %s", k->name, STR_ARG(v->text),

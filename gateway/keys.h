@@ -47,7 +47,7 @@ struct key {
     size_t set_offset;   /* of a bool that says "given"; SIZE_MAX = none */
     const char *def;     /* as in the file; NULL = required, or none for lists and maps */
     uint64_t lo, hi;
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* ends with NULL; KEY_TEXT: one of them or its default */
     unsigned flag_base;
     const struct key *table; /* KEY_BLOCK, KEY_BLOCKS, KEY_EMBED */
     size_t size;             /* KEY_BLOCKS: of one element */

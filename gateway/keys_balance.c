@@ -3,18 +3,7 @@
  */
 #include "gateway/balance.h"
 #include "gateway/bind.h"
-#include "gateway/cluster.h"
 #include "gateway/keys_row.h"
-
-bool key_is_balancer(struct str s)
-{
-    return balance_find(s) != NULL || s.n == 0;
-}
-
-bool key_is_cluster(struct str s)
-{
-    return cluster_find(s) != NULL;
-}
 
 static bool is_index(struct str s)
 {

@@ -222,6 +222,8 @@ static void schema_choices(const struct key *k, struct buf *out)
     buf_add_str(out, STR("\"enum\":["));
     for (unsigned i = 0; k->choices[i] != NULL; i++)
         buf_printf(out, "%s\"%s\"", i != 0 ? "," : "", k->choices[i]);
+    if (k->type == KEY_TEXT && k->def[0] == '\0')
+        buf_add_str(out, STR(",\"\""));
     buf_add_u8(out, ']');
 }
 
@@ -261,7 +263,10 @@ static void schema_row(const struct key *k, struct buf *out)
         buf_add_u8(out, '}');
         break;
     case KEY_TEXT:
-        buf_add_str(out, STR("\"type\":[\"string\",\"number\"]"));
+        if (k->choices != NULL)
+            schema_choices(k, out);
+        else
+            buf_add_str(out, STR("\"type\":[\"string\",\"number\"]"));
         break;
     case KEY_TEXTS:
         buf_add_str(out, STR("\"type\":\"array\",\"items\":{\"type\":[\"string\",\"number\"]}"));
@@ -326,6 +331,13 @@ void keys_schema(struct buf *out)
 
 /* ---------------------------------------------------------------- manual page */
 
+static void put_choices(const struct key *k, struct buf *out)
+{
+    buf_printf(out, "%s", k->type == KEY_FLAGS ? "List of " : "One of ");
+    for (unsigned i = 0; k->choices[i] != NULL; i++)
+        buf_printf(out, "%s%s", i != 0 ? ", " : "", k->choices[i]);
+}
+
 static void man_range(const struct key *k, struct buf *out)
 {
     switch (k->type) {
@@ -355,12 +367,14 @@ static void man_range(const struct key *k, struct buf *out)
         break;
     case KEY_CHOICE:
     case KEY_FLAGS:
-        buf_printf(out, "%s", k->type == KEY_FLAGS ? "List of " : "One of ");
-        for (unsigned i = 0; k->choices[i] != NULL; i++)
-            buf_printf(out, "%s%s", i != 0 ? ", " : "", k->choices[i]);
+        put_choices(k, out);
         break;
     case KEY_TEXT:
     case KEY_TEXTS:
+        if (k->choices != NULL) {
+            put_choices(k, out);
+            break;
+        }
         buf_printf(out, "%s%s", k->type == KEY_TEXTS ? "List of " : "",
                    k->form != NULL ? k->form : "text");
         break;

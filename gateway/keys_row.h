@@ -40,8 +40,6 @@ bool key_is_interface(struct str s);
 bool key_is_java_name(struct str s);
 bool key_is_header(struct str s);
 bool key_is_address(struct str s);
-bool key_is_balancer(struct str s);
-bool key_is_cluster(struct str s);
 bool key_is_path(struct str s);
 
 /* Inheritance: a service from the defaults, a route from the method or service that it calls. */

@@ -3,6 +3,8 @@
  */
 #include <string.h>
 
+#include "gateway/balance.h"
+#include "gateway/cluster.h"
 #include "gateway/keys_row.h"
 #include "gateway/outcome.h"
 
@@ -309,11 +311,8 @@ const struct key keys_policy[] = {
     {.name = "loadbalance",
      ROW_TEXT(P, loadbalance),
      .def = "",
-     .check = key_is_balancer,
-     .form = "p2c, random, roundrobin, leastactive, shortestresponse, adaptive or consistenthash",
-     .help =
-         "Choice of provider: p2c, random, roundrobin, leastactive, shortestresponse, adaptive or consistenthash. Not given: as "
-         "the provider wishes, else p2c."},
+     .choices = balance_names,
+     .help = "Choice of provider. Not given: as the provider wishes, else p2c."},
     {.name = "hash", ROW_BLOCK(keys_hash), .help = "Settings of loadbalance: consistenthash."},
     {.name = "connections",
      ROW_U32(P, connections),
@@ -549,10 +548,8 @@ const struct key keys_routes[] = {
     {.name = "cluster",
      ROW_TEXT(R, cluster_text),
      .def = "failover",
-     .check = key_is_cluster,
-     .form = "failover, failfast, failsafe, forking, broadcast or mergeable",
-     .help =
-         "What is done with several providers: failover, failfast, failsafe, forking, broadcast or mergeable."},
+     .choices = cluster_names,
+     .help = "What is done with several providers."},
     {.name = "forks",
      ROW_U32(R, forks),
      .def = "2",

@@ -7,6 +7,7 @@
 #include <check.h>
 
 #include "gateway/balance.h"
+#include "gateway/cluster.h"
 
 enum { DRAWS = 100000 };
 
@@ -348,6 +349,10 @@ START_TEST(names)
     ck_assert_ptr_eq(balance_find(STR("shortestresponse")), &balance_shortestresponse);
     ck_assert_ptr_eq(balance_find(STR("adaptive")), &balance_adaptive);
     ck_assert_ptr_null(balance_find(STR("fastest")));
+    for (size_t i = 0; balance_names[i] != NULL; i++)
+        ck_assert_str_eq(balance_find(str_from(balance_names[i]))->name, balance_names[i]);
+    for (size_t i = 0; cluster_names[i] != NULL; i++)
+        ck_assert_str_eq(cluster_find(str_from(cluster_names[i]))->name, cluster_names[i]);
     ck_assert_ptr_null(balance_find(STR_NONE));
 }
 END_TEST
