@@ -65,7 +65,7 @@ static struct cluster_run *run_new(struct clusters *cs, struct call *front,
     r->mode = mode;
     r->front = front;
     r->forks = forks;
-    r->n_planned = r->n_begun = r->n_open = r->n_failed = 0;
+    r->n_planned = r->n_begun = r->n_open = r->n_failed = r->n_ruled_out = 0;
     r->answer = NULL;
     r->over = r->in_loop = false;
     r->depth = r->tries = 0;
@@ -233,7 +233,9 @@ static unsigned weight(enum outcome o)
 {
     if (o == OUTCOME_PROVIDER_EXCEPTION || o == OUTCOME_VALIDATION_FAILED)
         return 3;
-    return o == OUTCOME_OK ? 0 : o == OUTCOME_NO_PROVIDER ? 1 : 2;
+    if (o == OUTCOME_NO_PROVIDER || o == OUTCOME_NO_PROVIDER_AFTER_RULES)
+        return 1;
+    return o == OUTCOME_OK ? 0 : 2;
 }
 
 static void note_failure(struct cluster_run *r, const struct call *c)
@@ -286,6 +288,15 @@ static void on_call_end(struct call *c)
     settle(r);
 }
 
+/* Rules may ask for arguments; the front's owner has them. */
+static bool front_argument(void *user, unsigned index, struct str *out)
+{
+    const struct cluster_child *c = user;
+    const struct call *front = c->run->front;
+
+    return front->plan.argument(front->user, index, out);
+}
+
 void cluster_call(struct cluster_run *r, unsigned slot, const struct call_plan *p)
 {
     struct cluster_child *child = &r->children[slot];
@@ -298,6 +309,8 @@ void cluster_call(struct cluster_run *r, unsigned slot, const struct call_plan *
     child->json.limit = front->json->limit;
     child->call = c;
     c->plan = *p;
+    if (p->argument != NULL)
+        c->plan.argument = front_argument;
     c->middle.limit = front->middle.limit;
     buf_add_str(&c->middle, buf_str(&front->middle));
     buf_add_str(&c->attachments, buf_str(&front->attachments));

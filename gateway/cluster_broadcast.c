@@ -40,14 +40,14 @@ static void conclude(struct cluster_run *r)
     const char *why = r->problem.detail[0] != '\0' ? r->problem.detail
                                                    : outcome_row(r->problem.outcome)->detail;
 
-    if (r->n_failed == 0) {
-        cluster_answer(r, &r->children[0]);
+    if (r->n_failed == 0 && r->n_ruled_out < r->n_begun) {
+        cluster_answer(r, &r->merged);
         return;
     }
     snprintf(first, sizeof(first), "%s", why);
-    if (r->n_targets != 0)
+    if (r->n_targets != 0 && r->n_failed != 0)
         problem_set(&r->problem, r->problem.outcome, "%u of %zu providers failed: %.400s",
-                    r->n_failed, r->n_targets, first);
+                    r->n_failed, r->n_targets - r->n_ruled_out, first);
     cluster_fail(r);
 }
 
@@ -93,8 +93,21 @@ static void begin(struct cluster_run *r)
         cluster_call(r, 0, &r->front->plan); /* says why there is nobody */
 }
 
+/* The next call takes the place: the result changes over. */
+static void keep(struct cluster_run *r, struct cluster_child *c)
+{
+    struct cluster_child before = r->merged;
+
+    r->merged = *c;
+    *c = before;
+}
+
 static void ended(struct cluster_run *r, struct cluster_child *c)
 {
+    if (c->outcome == OUTCOME_OK)
+        keep(r, c);
+    else
+        (void)cluster_ruled_out(r, c);
     go_on(r);
 }
 

@@ -108,7 +108,12 @@ static void merge(struct cluster_run *r)
 
 static void ended(struct cluster_run *r, struct cluster_child *c)
 {
-    if (c->outcome != OUTCOME_OK)
+    /* of "*", a group that rules take out is not there */
+    bool absent = str_is(r->front->plan.ref->key.group, "*") && cluster_ruled_out(r, c);
+
+    if (absent)
+        c->kind = REPLY_NULL;
+    if (c->outcome != OUTCOME_OK && (!absent || r->n_ruled_out == r->n_planned))
         cluster_fail(r);
     else if (r->n_open == 0 && r->n_begun == r->n_planned)
         merge(r);

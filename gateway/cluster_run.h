@@ -31,6 +31,7 @@ struct cluster_run {
     unsigned n_begun;
     unsigned n_open;
     unsigned n_failed;
+    unsigned n_ruled_out;   /* calls that rules leave no provider; not among the failed ones */
     struct problem problem; /* of the failure that says most */
     char failed_provider[72];
     struct cluster_child *answer; /* NULL with `over`: the problem is */
@@ -50,6 +51,16 @@ struct cluster_run {
     struct ref_waiter waiter;
     ev_timer timer; /* while there is no list of providers */
 };
+
+/* Rules took out whom the call was for: then it is as if that one were not there. */
+static inline bool cluster_ruled_out(struct cluster_run *r, const struct cluster_child *c)
+{
+    if (c->outcome != OUTCOME_NO_PROVIDER_AFTER_RULES)
+        return false;
+    r->n_failed--;
+    r->n_ruled_out++;
+    return true;
+}
 
 /* One more call, at children[slot]; what differs from the front's plan is in `p` (a copy of it).  It may end before this
  * returns: then `ended` has been called. */

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
@@ -107,15 +108,15 @@ def groups_of_the_registry():
         s.script(json.dumps({"m": [[{"value": [name]}]]}))
     p.add(20880, ephemeral=False, group="a")
     p.add(20882, ephemeral=False, group="b")
-    route = {"method": "POST", "call": "user.m", "args": []}
+    route = {"method": "POST", "call": "user.m"}
     g = kit.Gateway({"process": {"workers": 1}, "defaults": {"timeout": "3s"},
                      "registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181"}],
                      "services": [{"name": "user", "interface": IFACE, "registry": "main", "group": "*", "preload": False}],
                      "routes": [{**route, "name": "merged", "path": "/m", "cluster": "mergeable"},
                                 {**route, "name": "all", "path": "/b", "cluster": "broadcast"}]})
 
-    def ask(path):
-        status, body, _ = kit.Http().post(path, "[]")
+    def ask(path, args="[]"):
+        status, body, _ = kit.Http().post(path, args)
         return status, json.loads(body) if status == 200 else json.loads(body)["code"]
     assert ask("/m") == (200, ["a", "b"])
     assert ask("/b") == (200, ["b"])
@@ -123,6 +124,15 @@ def groups_of_the_registry():
     kit.wait_until(lambda: ask("/m") == (200, ["a", "b", "c"]), 3, "the new group")
     kit.wait_until(lambda: len(kit.consumers(c, IFACE)) == 1, 3, "the consumer node")
     assert "group%3D%2A" in kit.consumers(c, IFACE)[0] or "group%3D*" in kit.consumers(c, IFACE)[0]
+    # rules that look at the arguments of the request take b out, of both modes, and not for others
+    url = "route://0.0.0.0/%s?category=routers&router=condition&enabled=true&force=true&priority=1&rule=%s" % (
+        IFACE, urllib.parse.quote("arguments[0] = x => address != 127.0.0.1:20882", safe=""))
+    c.ensure("/dubbo/%s/routers/%s" % (IFACE, urllib.parse.quote(url, safe="")))
+    kit.wait_until(lambda: ask("/m", '["x"]') == (200, ["a", "c"]), 3, "the rule is in force")
+    assert ask("/m", '["y"]') == (200, ["a", "b", "c"])
+    before = [s.numbers()["methods"]["m"] for s in stubs]
+    assert ask("/b", '["x"]') == (200, ["c"])
+    assert [s.numbers()["methods"]["m"] for s in stubs] == [before[0] + 1, before[1], before[2] + 1]
     for port, name in (20880, "a"), (20882, "b"), (20884, "c"):
         p.remove(port, group=name)
     for s in stubs:
