@@ -85,6 +85,14 @@ static void withdraw_try(struct call *c)
     endpoint_end(ep);
 }
 
+static void add_latency(struct endpoint *ep, uint64_t us)
+{
+    uint32_t sample = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+
+    ep->latency_us = ep->latency_us == 0 ? sample
+                                         : ep->latency_us - ep->latency_us / 8 + sample / 8;
+}
+
 static void end_try(struct call *c, enum outcome o)
 {
     struct endpoint *ep = c->endpoint;
@@ -98,9 +106,7 @@ static void end_try(struct call *c, enum outcome o)
     ep->errors += failed ? 1U : 0U;
     ep->failures_in_a_row = failed ? ep->failures_in_a_row + 1 : 0;
     if (answered)
-        ep->latency_us = ep->latency_us == 0
-                             ? c->provider_us
-                             : ep->latency_us - ep->latency_us / 8 + c->provider_us / 8;
+        add_latency(ep, c->provider_us);
     balance_end(ep, c->balance_slot, c->home->w->now_ms, answered ? c->provider_us + 1 : 0);
     endpoint_end(ep); /* it may be gone now */
 }

@@ -28,7 +28,7 @@ bool call_route(const struct call *c, uint64_t *set)
     struct routing_call rc = {
         .method = c->plan.method, .argument = argument, .attachment = attachment, .ctx = ctx};
 
-    if (d == NULL || d->routing == NULL)
+    if (d == NULL || d->rules == NULL || d->rules->routing == NULL)
         return false;
     ASSERT(routing_words(d->n) <= ROUTING_WORDS_MAX);
 
@@ -39,6 +39,6 @@ bool call_route(const struct call *c, uint64_t *set)
     memset(set, 0xff, routing_words(d->n) * sizeof(*set));
     if (d->n % 64 != 0)
         set[d->n / 64] = (UINT64_C(1) << d->n % 64) - 1;
-    routing_select(d->routing, &rc, set);
+    routing_select(d->rules->routing, &rc, set);
     return true;
 }

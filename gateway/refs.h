@@ -31,13 +31,13 @@ struct endpoint {
     unsigned in_flight;              /* calls of this reference */
     unsigned holds;                  /* endpoint_hold() */
     bool retired;                    /* in no list any more: freed with its last call */
-    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
+    uint16_t n_loads;
+    uint64_t silent_since_ms; /* unlisted and not connected; 0 = not */
     uint64_t calls;
     uint64_t errors;
-    uint64_t latency_us; /* moving average, 0 = none yet */
+    uint32_t latency_us; /* moving average, 0 = none yet */
     uint32_t failures_in_a_row;
     struct method_load *loads; /* balance_state.h */
-    unsigned n_loads;
 };
 
 struct balancer;
@@ -51,6 +51,9 @@ struct ref {
     enum registry_refusal refusal; /* in REF_REFUSED */
     unsigned pins;                 /* configurations in use that name it */
     bool gone;                     /* the registry gave it up while it was pinned or in use */
+    bool touched;                  /* since the last report to the registry */
+    bool methods_wish;             /* the first usable provider has METHOD.loadbalance */
+    unsigned in_flight;
     struct refs *home;
     struct peer_opts peer_opts;
     struct directory *directory; /* NULL until the first list */
@@ -62,13 +65,10 @@ struct ref {
     size_t n_lost_told;   /* unlisted ones that the registry was told to be lost to this worker */
     uint64_t set_version; /* rises when another endpoint is usable, or one not any more */
     const struct balancer *wish; /* loadbalance of the first usable provider; NULL = none */
-    bool methods_wish;           /* it has METHOD.loadbalance, too */
     struct balance_state *balance;
     size_t n_prefix;     /* bytes of invoke_prefix() */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */
-    bool touched;        /* since the last report to the registry */
-    unsigned in_flight;
     uint64_t calls;
     uint64_t errors;
     UT_hash_handle hh;

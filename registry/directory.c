@@ -293,9 +293,14 @@ static bool provider_equal(const struct provider *a, const struct provider *b)
            address_equal(&a->addr, &b->addr) && texts_equal(a, b) && method_params_equal(a, b);
 }
 
+static uint64_t rules_hash(const struct directory *d)
+{
+    return d->rules != NULL ? d->rules->hash : 0;
+}
+
 bool directory_equal(const struct directory *a, const struct directory *b)
 {
-    if (a->n != b->n || !refkey_eq(&a->key, &b->key) || a->rules_hash != b->rules_hash)
+    if (a->n != b->n || !refkey_eq(&a->key, &b->key) || rules_hash(a) != rules_hash(b))
         return false;
     for (size_t i = 0; i < a->n; i++) {
         if (!provider_equal(&a->providers[i], &b->providers[i]))
@@ -324,8 +329,8 @@ void directory_put(struct directory *d)
 {
     if (d == NULL || !ref_put(&d->refs))
         return;
-    for (size_t i = 0; i < d->n_rules; i++)
-        rules_put(d->rules[i].rules);
+    for (size_t i = 0; d->rules != NULL && i < d->rules->n; i++)
+        rules_put(d->rules->v[i].rules);
     arena_free(&d->arena);
     free(d);
 }

@@ -25,6 +25,16 @@ struct routing;
 struct routing_party;
 struct ruleset_entry;
 
+/* What directory_route() adds. */
+struct directory_rules {
+    const struct routing *routing; /* who may take which call; NULL: everybody any */
+    struct routing_party *parties; /* one per provider */
+    struct ruleset_entry *v;       /* counted */
+    size_t n;
+    uint64_t hash;
+    struct str consumer_ip; /* ours, by which the rules were read */
+};
+
 struct directory {
     struct ref_count refs;
     struct arena arena; /* owns everything below */
@@ -35,13 +45,7 @@ struct directory {
     struct provider *providers; /* sorted by host, port, path, group, version; no two the same */
     size_t n_usable;            /* providers with unusable == USABLE */
     size_t n_ignored[UNUSABLE_REASONS];
-    /* What directory_route() added. */
-    const struct routing *routing; /* who may take which call; NULL: everybody any */
-    struct routing_party *parties; /* one per provider; NULL: none are needed */
-    struct ruleset_entry *rules;   /* counted */
-    size_t n_rules;
-    uint64_t rules_hash;
-    struct str consumer_ip; /* ours, by which the rules were read */
+    struct directory_rules *rules; /* NULL: everybody may take any call */
 };
 
 /* Copies key and providers; duplicates of one identity collapse to the larger timestamp.  Count 1. */

@@ -71,10 +71,9 @@ static void take_listed(struct directory *d, const struct routing_source *src,
 static const struct routing_party *party_before(const struct directory *old,
                                                 const struct provider *p)
 {
-    const struct provider *was = old != NULL && old->parties != NULL ? directory_find(old, p)
-                                                                     : NULL;
+    const struct provider *was = old != NULL && old->rules != NULL ? directory_find(old, p) : NULL;
 
-    return was != NULL ? &old->parties[was - old->providers] : NULL;
+    return was != NULL ? &old->rules->parties[was - old->providers] : NULL;
 }
 
 static void set_parties(struct directory *d, const struct routing_source *src)
@@ -93,7 +92,7 @@ static void set_parties(struct directory *d, const struct routing_source *src)
                                      : party_of_fields(&d->providers[i], &d->arena);
     }
     arena_free(&temporary);
-    d->parties = parties;
+    d->rules->parties = parties;
 }
 
 static void hold_rules(struct directory *d, const struct routing_source *src)
@@ -104,10 +103,10 @@ static void hold_rules(struct directory *d, const struct routing_source *src)
         const struct ruleset_entry *e = &src->rules[i];
 
         if (e->rules->n_conditions != 0 || e->rules->tags != NULL)
-            held[d->n_rules++] = (struct ruleset_entry){arena_str(&d->arena, e->application),
-                                                        rules_get(e->rules)};
+            held[d->rules->n++] = (struct ruleset_entry){arena_str(&d->arena, e->application),
+                                                         rules_get(e->rules)};
     }
-    d->rules = held;
+    d->rules->v = held;
 }
 
 static uint64_t add_hash(uint64_t h, const void *p, size_t n)
@@ -118,13 +117,14 @@ static uint64_t add_hash(uint64_t h, const void *p, size_t n)
 /* Two directories with the same providers and the same hash route alike. */
 static uint64_t hash_of(const struct directory *d)
 {
+    const struct directory_rules *r = d->rules;
     uint64_t h = 1;
 
-    for (size_t i = 0; i < d->n_rules; i++)
-        h = add_hash(h, &d->rules[i].rules->hash, sizeof(uint64_t));
-    for (size_t i = 0; d->n_rules != 0 && i < d->n; i++) {
-        for (size_t j = 0; j < d->parties[i].n_params; j++) {
-            const struct url_param *p = &d->parties[i].params[j];
+    for (size_t i = 0; i < r->n; i++)
+        h = add_hash(h, &r->v[i].rules->hash, sizeof(uint64_t));
+    for (size_t i = 0; r->n != 0 && i < d->n; i++) {
+        for (size_t j = 0; j < r->parties[i].n_params; j++) {
+            const struct url_param *p = &r->parties[i].params[j];
 
             h = add_hash(h, p->key.p, p->key.n);
             if (p->value.n != 0)
@@ -136,20 +136,21 @@ static uint64_t hash_of(const struct directory *d)
 
 static struct routing *build(struct directory *d, const struct routing_party *consumer)
 {
+    const struct directory_rules *r = d->rules;
     struct routing_condition *conditions = NULL;
     struct routing_tags *tags = NULL;
     struct routing_rules rules = {.line = DUBBO_33};
     struct arena *a = &d->arena;
     size_t n_conditions = 0;
 
-    for (size_t i = 0; i < d->n_rules; i++)
-        n_conditions += d->rules[i].rules->n_conditions;
+    for (size_t i = 0; i < r->n; i++)
+        n_conditions += r->v[i].rules->n_conditions;
     conditions = arena_alloc(a, (n_conditions + 1) * sizeof(*conditions));
-    tags = arena_alloc(a, (d->n_rules + 1) * sizeof(*tags));
+    tags = arena_alloc(a, (r->n + 1) * sizeof(*tags));
     rules.conditions = conditions;
     rules.tags = tags;
-    for (size_t i = 0; i < d->n_rules; i++) {
-        const struct ruleset_entry *e = &d->rules[i];
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ruleset_entry *e = &r->v[i];
 
         if (e->rules->tags != NULL)
             tags[rules.n_tags++] = (struct routing_tags){e->application, e->rules->tags};
@@ -157,7 +158,7 @@ static struct routing *build(struct directory *d, const struct routing_party *co
             conditions[rules.n_conditions++] = (struct routing_condition){&e->rules->conditions[j],
                                                                           e->application};
     }
-    return routing_build(&rules, consumer, d->parties, d->n, a);
+    return routing_build(&rules, consumer, r->parties, d->n, a);
 }
 
 bool directory_has_tags(const struct directory *d)
@@ -169,14 +170,25 @@ bool directory_has_tags(const struct directory *d)
     return false;
 }
 
+static bool is_routed(const struct directory *d, const struct routing_source *src)
+{
+    for (size_t i = 0; i < src->n_rules; i++) {
+        if (src->rules[i].rules->n_conditions != 0 || src->rules[i].rules->tags != NULL)
+            return true;
+    }
+    return directory_has_tags(d);
+}
+
 void directory_route(struct directory *d, const struct routing_source *src)
 {
-    hold_rules(d, src);
-    if (d->n_rules == 0 && !directory_has_tags(d))
+    if (!is_routed(d, src))
         return;
+    d->rules = arena_alloc(&d->arena, sizeof(*d->rules));
+    d->rules->consumer_ip = arena_str(&d->arena, src->consumer->host);
+    hold_rules(d, src);
     set_parties(d, src);
-    d->rules_hash = hash_of(d);
-    d->routing = build(d, src->consumer);
-    if (!routing_matters(d->routing))
-        d->routing = NULL;
+    d->rules->hash = hash_of(d);
+    struct routing *r = build(d, src->consumer);
+
+    d->rules->routing = routing_matters(r) ? r : NULL;
 }

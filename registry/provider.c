@@ -175,7 +175,7 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
             to[used - 1].loadbalance = arena_str(a, m->loadbalance);
     }
     out->method_params = to;
-    out->n_method_params = used;
+    out->n_method_params = (uint32_t)used;
 }
 
 /* Sorted by method, plain parameters before default ones, the last of several. */

@@ -35,8 +35,8 @@ struct method_param {
     struct str method;    /* empty: of all methods; only of what no field of the provider holds */
     uint32_t timeout_ms;  /* 0 = not given */
     int32_t weight;       /* -1 = not given */
-    bool timeout_written; /* by a configurator: no setting of the consumer's counts against it */
     uint32_t hash_nodes;  /* 0 = not given */
+    bool timeout_written; /* by a configurator: no setting of the consumer's counts against it */
     struct str hash_arguments;
     struct str loadbalance;
 };
@@ -52,6 +52,9 @@ struct provider {
     uint16_t port;
     bool unlisted; /* gone from the registry's list under circumstances that do not prove that it is
                        gone (docs/REGISTRY.md section 9.4): usable only over a live connection */
+    bool dynamic;  /* false: the node stays when the provider dies */
+    bool deprecated;
+    bool timeout_written; /* as in method_param */
     enum unusable unusable;
     union address addr;   /* resolved; sa.sa_family == AF_UNSPEC until then */
     struct str interface; /* parameter `interface`, else the path; empty for a bare address */
@@ -64,18 +67,15 @@ struct provider {
     struct str loadbalance;
     struct str tag;
     struct str methods;    /* "*" or a comma list; empty = unknown */
+    uint64_t timestamp_ms; /* wall clock, start of warm-up; 0 = none */
     uint32_t timeout_ms;   /* 0 = not given */
     uint32_t weight;       /* default 100 */
     uint32_t warmup_ms;    /* default 600000 */
-    uint64_t timestamp_ms; /* wall clock, start of warm-up; 0 = none */
     uint32_t payload;      /* largest request body the provider takes; default 8388608 */
     uint32_t heartbeat_ms; /* 0 = not given */
     uint32_t connections;  /* 0 = not given */
-    bool timeout_written;  /* as in method_param */
-    bool dynamic;          /* false: the node stays when the provider dies */
-    bool deprecated;
+    uint32_t n_method_params;
     const struct method_param *method_params;
-    size_t n_method_params;
 };
 
 /*

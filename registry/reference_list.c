@@ -119,7 +119,6 @@ static void route(const struct reference *ref, struct directory *d,
 
     if (src.n_rules == 0 && !directory_has_tags(d))
         return;
-    d->consumer_ip = arena_str(a, ip);
     params = arena_alloc(a, (o->n_consumer_parameters + 5) * sizeof(*params));
     params[n++] = (struct url_param){STR("application"), arena_str(a, str_from(o->application))};
     params[n++] = (struct url_param){STR("interface"), arena_str(a, ref->key.interface)};
@@ -132,7 +131,7 @@ static void route(const struct reference *ref, struct directory *d,
         params[n++] = (struct url_param){arena_str(a, o->consumer_parameters[i].key),
                                          arena_str(a, o->consumer_parameters[i].value)};
     src.consumer = &(const struct routing_party){.protocol = STR("consumer"),
-                                                 .host = d->consumer_ip,
+                                                 .host = arena_str(a, ip),
                                                  .path = arena_str(a, ref->key.interface),
                                                  .params = params,
                                                  .n_params = n};
@@ -270,9 +269,16 @@ static void rebuild(struct reference *ref, const struct provider *v, size_t n)
 {
     struct directory *old = ref->directory;
     struct directory *d = directory_build(&ref->key, v, n, old->source);
-    const struct routing_source src = {.rules = old->rules, .n_rules = old->n_rules, .old = old};
+    struct routing_source src = {.old = old};
+    struct str ip = STR_NONE;
 
-    route(ref, d, &src, old->consumer_ip);
+    if (old->rules != NULL) {
+        src.rules = old->rules->v;
+        src.n_rules = old->rules->n;
+        ip = old->rules->consumer_ip;
+    }
+
+    route(ref, d, &src, ip);
     if (use_directory(ref, d) && !ref->source->kind->fixed)
         registry_mark_dirty(ref->home);
 }
