@@ -31,8 +31,13 @@ static bool was_tried(const struct balance_call *c, const struct endpoint *ep)
         if (c->tried[i] == ep)
             return true;
     }
-    for (size_t i = 0; c->wish != NULL && c->wish->others != NULL && i < c->wish->others->n; i++) {
-        if (c->wish->others->v[i] == ep)
+    return false;
+}
+
+static bool is_asked(const struct endpoint_set *s, const struct endpoint *ep)
+{
+    for (size_t i = 0; s != NULL && i < s->n; i++) {
+        if (s->v[i] == ep)
             return true;
     }
     return false;
@@ -46,6 +51,7 @@ struct found {
     size_t n_slow;
     struct endpoint *tried[BALANCE_CANDIDATES_MAX];
     size_t n_tried;
+    bool choosy; /* the call's wish has a group or others */
     bool too_small;
     bool down;
     bool ruled_out;
@@ -58,10 +64,13 @@ static bool is_allowed(const struct ref *r, const struct endpoint *ep, const str
     return (c->allowed[i / 64] >> i % 64 & 1) != 0;
 }
 
-static void look_at(struct found *f, const struct ref *r, struct endpoint *ep,
-                    const struct balance_call *c)
+/* Into the loop that every call runs through, whoever else uses it. */
+static inline __attribute__((always_inline)) void look_at(struct found *f, const struct ref *r,
+                                                          struct endpoint *ep,
+                                                          const struct balance_call *c)
 {
-    if (c->wish != NULL && c->wish->group.p != NULL && !str_eq(c->wish->group, ep->provider->group))
+    if (UNLIKELY(f->choosy) && c->wish->group.p != NULL &&
+        !str_eq(c->wish->group, ep->provider->group))
         return;
     if (c->allowed != NULL && !is_allowed(r, ep, c)) {
         f->ruled_out = true;
@@ -78,9 +87,11 @@ static void look_at(struct found *f, const struct ref *r, struct endpoint *ep,
         f->down = f->down || !ep->provider->unlisted;
         return;
     }
-    if (!was_tried(c, ep) && use == PEER_OK)
+    bool tried = was_tried(c, ep) || (UNLIKELY(f->choosy) && is_asked(c->wish->others, ep));
+
+    if (!tried && use == PEER_OK)
         f->fresh.list[f->fresh.n++] = ep;
-    else if (!was_tried(c, ep) && f->n_slow < BALANCE_CANDIDATES_MAX)
+    else if (!tried && f->n_slow < BALANCE_CANDIDATES_MAX)
         f->slow[f->n_slow++] = ep;
     else if (c->tried_too && f->n_tried < BALANCE_CANDIDATES_MAX)
         f->tried[f->n_tried++] = ep;
@@ -100,7 +111,8 @@ static void collect(struct wctx *w, const struct ref *r, const struct balance_ca
 }
 
 /* In the order of the ring, up to the first that may take the call. */
-static void collect_ring(struct ref *r, const struct balance_call *c, struct found *f)
+static __attribute__((noinline)) void collect_ring(struct ref *r, const struct balance_call *c,
+                                                   struct found *f)
 {
     struct ring_walk walk = balance_ring_walk(r, c);
     size_t i = 0;
@@ -112,13 +124,19 @@ static void collect_ring(struct ref *r, const struct balance_call *c, struct fou
         look_at(f, r, r->usable[i], c);
 }
 
+static __attribute__((noinline)) void collect_one(const struct ref *r, const struct balance_call *c,
+                                                  struct found *f)
+{
+    look_at(f, r, c->wish->only, c);
+}
+
 /* docs/REGISTRY.md section 2.4: Dubbo takes the wish of the first provider. */
-static const struct balancer *wanted(const struct ref *r, const struct balancer *configured,
-                                     struct str method)
+static inline const struct balancer *wanted(const struct ref *r, const struct balancer *configured,
+                                            struct str method)
 {
     const struct balancer *b = configured != NULL ? configured : r->wish;
 
-    if (configured == NULL && r->methods_wish)
+    if (UNLIKELY(r->methods_wish) && configured == NULL)
         b = balance_find(provider_loadbalance(r->usable[0]->provider, method));
     return b != NULL ? b : &balance_p2c;
 }
@@ -142,8 +160,9 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = f.ruled_out = false;
+    f.choosy = call->wish != NULL && (call->wish->group.p != NULL || call->wish->others != NULL);
     if (call->wish != NULL && call->wish->only != NULL)
-        look_at(&f, r, call->wish->only, call);
+        collect_one(r, call, &f);
     else if (b->by_key && r->n_usable != 0)
         collect_ring(r, call, &f);
     else
@@ -172,8 +191,8 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     return f.ruled_out ? BALANCE_RULED_OUT : BALANCE_NONE;
 }
 
-unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,
-                       struct endpoint *ep)
+unsigned balance_begin_told(struct ref *r, const struct balancer *configured, struct str method,
+                            struct endpoint *ep)
 {
     unsigned slot = BALANCE_NO_SLOT;
 
@@ -184,12 +203,10 @@ unsigned balance_begin(struct ref *r, const struct balancer *configured, struct 
     return slot;
 }
 
-void balance_end(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us)
+void balance_end_told(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us)
 {
     struct method_load *l = NULL;
 
-    if (slot == BALANCE_NO_SLOT)
-        return;
     l = balance_load(ep, slot);
     ASSERT(l->in_flight > 0);
     l->in_flight--;

@@ -108,8 +108,22 @@ static inline void balance_note(struct endpoint_set *others, const struct endpoi
         others->v[others->n++] = ep;
 }
 
+unsigned balance_begin_told(struct ref *r, const struct balancer *configured, struct str method,
+                            struct endpoint *ep) __attribute__((nonnull(1, 4))) MUST_CHECK;
+void balance_end_told(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us) NONNULL;
+
 /* A try begins at an endpoint.  Returns what balance_end() wants. */
-unsigned balance_begin(struct ref *r, const struct balancer *configured, struct str method,
-                       struct endpoint *ep) __attribute__((nonnull(1, 4))) MUST_CHECK;
+static inline MUST_CHECK unsigned balance_begin(struct ref *r, const struct balancer *configured,
+                                                struct str method, struct endpoint *ep)
+{
+    bool tell = configured != NULL ? configured->per_method : r->wish_per_method;
+
+    return tell ? balance_begin_told(r, configured, method, ep) : BALANCE_NO_SLOT;
+}
+
 /* It ended.  `us`: how long a good answer took, 0 = there was none. */
-void balance_end(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us) NONNULL;
+static inline void balance_end(struct endpoint *ep, unsigned slot, uint64_t now_ms, uint64_t us)
+{
+    if (slot != BALANCE_NO_SLOT)
+        balance_end_told(ep, slot, now_ms, us);
+}

@@ -175,6 +175,7 @@ static void index_wishes(struct ref *r)
     r->methods_wish = false;
     for (size_t i = 0; p != NULL && i < p->n_method_params; i++)
         r->methods_wish = r->methods_wish || p->method_params[i].loadbalance.n != 0;
+    r->wish_per_method = r->methods_wish || (r->wish != NULL && r->wish->per_method);
 }
 
 static void index_usable(struct ref *r)

@@ -53,6 +53,7 @@ struct ref {
     bool gone;                     /* the registry gave it up while it was pinned or in use */
     bool touched;                  /* since the last report to the registry */
     bool methods_wish;             /* the first usable provider has METHOD.loadbalance */
+    bool wish_per_method;          /* a balancer that it wishes wants to know of tries */
     unsigned in_flight;
     struct refs *home;
     struct peer_opts peer_opts;

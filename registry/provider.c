@@ -456,7 +456,7 @@ bool provider_same(const struct provider *a, const struct provider *b)
            str_eq(a->group, b->group) && str_eq(a->version, b->version);
 }
 
-static const struct method_param *find_method(const struct provider *p, struct str method)
+static const struct method_param *search_method(const struct provider *p, struct str method)
 {
     size_t from = 0;
     size_t to = p->n_method_params;
@@ -473,6 +473,12 @@ static const struct method_param *find_method(const struct provider *p, struct s
             from = middle + 1;
     }
     return NULL;
+}
+
+/* Most have none; every call asks it of every candidate. */
+static inline const struct method_param *find_method(const struct provider *p, struct str method)
+{
+    return p->n_method_params != 0 ? search_method(p, method) : NULL;
 }
 
 uint32_t provider_timeout_ms(const struct provider *p, struct str method, bool *written)

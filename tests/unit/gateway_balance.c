@@ -274,6 +274,7 @@ START_TEST(others_need_not_be_told)
     ck_assert_uint_eq(balance_begin(&ref, &balance_random, STR("m"), &ends[0]), BALANCE_NO_SLOT);
     ck_assert_ptr_null(ref.balance);
     ref.wish = &balance_leastactive; /* of the provider's URL */
+    ref.wish_per_method = true;
     ck_assert_uint_eq(balance_begin(&ref, NULL, STR("m"), &ends[0]), 0);
     ck_assert_uint_eq(balance_begin(&ref, &balance_p2c, STR("m"), &ends[0]), BALANCE_NO_SLOT);
     ref.wish = NULL;
