@@ -55,10 +55,11 @@ bool bind_encode(struct str method, const struct bound *b, const struct args_opt
 void bind_attachments(const struct route_match *m, const struct policy *policy,
                       const struct request *r, struct arena *a, struct buf *out)
     __attribute__((nonnull(2, 3, 4, 5)));
-/* The key of the route's hash_policy: the texts of its sources, one behind the other; p == NULL: the request has none of
- * them. */
-struct str bind_hash_key(const struct route_match *m, const struct request *r,
-                         struct arena *a) NONNULL;
+/* The key of hash_policy: the texts of its sources, one behind the other; p == NULL: the request has none of them.
+ * `m` NULL: direct form. */
+struct str bind_hash_key(const struct route_match *m, const struct policy *policy,
+                         const struct request *r, struct arena *a)
+    __attribute__((nonnull(2, 3, 4)));
 /* False for names that decide what the provider does: generic, path, group, token … */
 bool bind_attachment_allowed(struct str name);
 /* One attachment; control bytes or bad UTF-8 leave it out. */

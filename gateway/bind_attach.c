@@ -94,23 +94,23 @@ static void configured_attachments(const struct route_match *m, const struct pol
     }
 }
 
-struct str bind_hash_key(const struct route_match *m, const struct request *r, struct arena *a)
+struct str bind_hash_key(const struct route_match *m, const struct policy *policy,
+                         const struct request *r, struct arena *a)
 {
-    const struct route *route = m->route;
     struct problem ignored = {0};
     struct binder b = {.m = m,
                        .r = r,
                        .a = a,
                        .p = &ignored,
                        .body = bind_body(r),
-                       .duplicate_keys_last = route->policy.args_opts.duplicate_keys_last,
-                       .max_depth = route->policy.args_opts.max_depth};
+                       .duplicate_keys_last = policy->args_opts.duplicate_keys_last,
+                       .max_depth = policy->args_opts.max_depth};
     struct str key = STR_NONE;
 
-    for (size_t i = 0; i < route->hash_policy_text.n; i++) {
+    for (size_t i = 0; i < policy->hash_policy_text.n; i++) {
         struct str value = STR_NONE;
 
-        if (!binder_text(&b, &route->hash_policy[i], &value) || value.p == NULL)
+        if (!binder_text(&b, &policy->hash_policy[i], &value) || value.p == NULL)
             continue;
         key = key.n == 0 ? value : arena_printf(a, STR_FMT STR_FMT, STR_ARG(key), STR_ARG(value));
     }

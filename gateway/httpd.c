@@ -357,9 +357,10 @@ static void fill_hash_key(struct req *r, struct call *c)
 {
     c->plan.wish.args = r->bound.args;
     c->plan.wish.n_args = r->bound.n;
-    if (r->route == NULL || r->route->hash_policy_text.n == 0)
+    if (r->policy->hash_policy_text.n == 0)
         return;
-    c->plan.wish.hash_key = bind_hash_key(&r->m, &r->x->request, &r->x->arena);
+    c->plan.wish.hash_key = bind_hash_key(r->route != NULL ? &r->m : NULL, r->policy,
+                                          &r->x->request, &r->x->arena);
     if (c->plan.wish.hash_key.p != NULL)
         c->plan.balancer = &balance_consistenthash;
 }

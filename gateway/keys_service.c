@@ -314,6 +314,13 @@ const struct key keys_policy[] = {
      .choices = balance_names,
      .help = "Choice of provider. Not given: as the provider wishes, else p2c."},
     {.name = "hash", ROW_BLOCK(keys_hash), .help = "Settings of loadbalance: consistenthash."},
+    {.name = "hash_policy",
+     ROW_TEXTS(P, hash_policy_text),
+     .check = is_source,
+     .form = "a source: path.X, query.X, header.X, body.X, client.ip, …",
+     .help =
+         "The same provider for the same values (sticky): loadbalance: consistenthash with this key. A request that "
+         "has none of them is balanced as loadbalance says."},
     {.name = "connections",
      ROW_U32(P, connections),
      .def = "1",
@@ -556,13 +563,6 @@ const struct key keys_routes[] = {
      .lo = 2,
      .hi = 8,
      .help = "Providers that cluster: forking asks at once."},
-    {.name = "hash_policy",
-     ROW_TEXTS(R, hash_policy_text),
-     .check = is_source,
-     .form = "a source: path.X, query.X, header.X, body.X, client.ip, …",
-     .help =
-         "The same provider for the same values (sticky): loadbalance: consistenthash with this key. A request that "
-         "has none of them is balanced as loadbalance says."},
     {.name = "max_body",
      ROW_SIZE(R, max_body),
      .def = "8m",

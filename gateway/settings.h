@@ -136,6 +136,8 @@ struct policy {
         struct text_list arguments;
         struct str indexes; /* the same as "0,2"; empty: as the provider wishes */
     } hash;
+    struct text_list hash_policy_text;
+    struct source *hash_policy; /* as many */
     uint32_t connections;
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms;
@@ -208,8 +210,6 @@ struct route {
     struct str cluster_text;
     const struct cluster *cluster;
     uint32_t forks;
-    struct text_list hash_policy_text;
-    struct source *hash_policy; /* as many */
     size_t max_body;
     struct exception_rule *exceptions;
     size_t n_exceptions;

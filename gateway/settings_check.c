@@ -105,12 +105,25 @@ static struct str join(struct key_context *c, const struct text_list *l)
     return all;
 }
 
+/* What the form check has refused stays empty. */
+static struct source *parse_sources(struct key_context *c, const struct text_list *texts)
+{
+    struct source *v = arena_alloc(c->a, (texts->n + 1) * sizeof(*v));
+
+    for (size_t i = 0; i < texts->n; i++) {
+        if (!keys_parse_source(texts->v[i], &v[i]))
+            v[i] = (struct source){.kind = SOURCE_CONST};
+    }
+    return v;
+}
+
 static void resolve_policy(struct key_context *c, struct policy *p, const struct yaml_node *b)
 {
     const struct response_policy *r = &p->response;
 
     p->balancer = balance_find(p->loadbalance);
     p->hash.indexes = join(c, &p->hash.arguments);
+    p->hash_policy = parse_sources(c, &p->hash_policy_text);
     p->request.utc_offset_s = offset_seconds(p->request.timezone);
     p->args_opts = (struct args_opts){
         .class_key = (enum args_class_key)p->request.class_key,
@@ -432,15 +445,13 @@ static void check_args(struct key_context *c, struct route *r, const struct yaml
                      STR_ARG(r->method_name), r->method_def->type_names.n, r->n_args);
 }
 
+/* An inherited one may name variables that only some paths have. */
 static void check_hash_policy(struct key_context *c, struct route *r, const struct yaml_node *b)
 {
     const struct yaml_node *list = place(b, "hash_policy");
 
-    r->hash_policy = arena_alloc(c->a, (r->hash_policy_text.n + 1) * sizeof(*r->hash_policy));
-    for (size_t i = 0; i < r->hash_policy_text.n; i++) {
-        if (keys_parse_source(r->hash_policy_text.v[i], &r->hash_policy[i])) /* else it was told */
-            check_source(c, r, &r->hash_policy[i], item(list, i));
-    }
+    for (size_t i = 0; list != b && i < r->policy.hash_policy_text.n; i++)
+        check_source(c, r, &r->policy.hash_policy[i], item(list, i));
 }
 
 static void check_cluster(struct key_context *c, struct route *r, const struct yaml_node *b)

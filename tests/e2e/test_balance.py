@@ -209,6 +209,28 @@ def sticky_by_a_member_of_the_body():
     g.stop()
 
 
+def sticky_for_a_whole_service():
+    """Inherited by its routes and by the direct form; a route may have its own, or none."""
+    stubs("a", "b", "c")
+    names = {20880: "a", 20882: "b", 20884: "c"}
+    find = ring(names)
+    c = config("roundrobin", ["20880", "20882", "20884"], routes=[
+        route(method="GET"), {**route(method="GET", hash_policy=["path.id"]), "name": "own", "path": "/own/{id}"},
+        {**route(method="GET", hash_policy=[]), "name": "none", "path": "/none/{id}"}])
+    c["services"][0]["hash_policy"] = ["header.X-User", "path.shop"]
+    g = kit.Gateway(c)
+    h = kit.Http()
+    order(3, h)
+    for i in range(20):
+        user = {"X-User": "u%d" % i}
+        at = '"%s"' % names[find("u%d" % i)]
+        assert h.call("GET", "/who/1", headers=user)[1] == at
+        assert h.post("/%s/whoami" % IFACE, "[]", user)[1] == at
+        assert h.call("GET", "/own/%d" % i, headers=user)[1] == '"%s"' % names[find(str(i))]
+    assert {h.call("GET", "/none/1", headers={"X-User": "u"})[1] for _ in range(3)} == {'"a"', '"b"', '"c"'}
+    g.stop()
+
+
 def hash_settings_are_checked():
     for more, what in (({"hash_policy": ["path.nobody"]}, "no variable {nobody}"),
                        ({"hash_policy": ["user"]}, "a source"),
@@ -226,5 +248,5 @@ def unknown_name_is_refused():
 if __name__ == "__main__":
     kit.run([round_robin_by_weight, round_robin_has_a_turn_per_method, provider_asks_for_round_robin, least_active_spreads,
              adaptive_spreads, shortest_response_finds_the_fast_one, same_key_same_provider,
-             provider_asks_for_a_hash, sticky_by_what_a_route_names, sticky_by_a_member_of_the_body,
+             provider_asks_for_a_hash, sticky_by_what_a_route_names, sticky_by_a_member_of_the_body, sticky_for_a_whole_service,
              hash_settings_are_checked, unknown_name_is_refused])
