@@ -284,13 +284,14 @@ static struct ref *ref_of(struct req *r)
 {
     struct httpd *h = r->home;
     const struct service *s = r->route != NULL ? r->route->service : r->d.service;
+    struct str registry = s != NULL ? s->registry : r->gen->settings->direct.registry;
     struct err e;
 
     if (s != NULL && r->gen->service_refs[s->index] != NULL)
         return r->gen->service_refs[s->index];
     if (s != NULL && !refkey_make(s->interface, s->version, s->group, &r->key, &e))
         return NULL; /* the configuration check has refused such a service */
-    return refs_get(h->refs, &r->key, NULL);
+    return refs_get(h->refs, &r->key, registry.n != 0 ? registry.p : NULL);
 }
 
 static bool argument_text(void *user, unsigned index, struct str *out)

@@ -52,6 +52,7 @@ struct key {
     const struct key *table; /* KEY_BLOCK, KEY_BLOCKS, KEY_EMBED */
     size_t size;             /* KEY_BLOCKS: of one element */
     bool required;
+    bool masked;      /* KEY_TEXT: an address whose user and password are not shown */
     bool restart;     /* a change takes effect after a restart */
     const char *form; /* "a name: …": what a text must be, for errors and the manual */
     bool (*check)(struct str text); /* KEY_TEXT, KEY_TEXTS: is it of that form? */

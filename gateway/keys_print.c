@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "codec/json_write.h"
+#include "registry/url.h"
 #include "gateway/keys.h"
 
 /* ---------------------------------------------------------------- -T */
@@ -97,6 +98,16 @@ static void put_sources(struct buf *out, const struct source_map *m)
         json_add_string(out, m->v[i].source.text);
     }
     buf_add_u8(out, '}');
+}
+
+static void put_masked(struct buf *out, struct str address)
+{
+    struct buf b;
+
+    buf_init(&b, URL_MAX + 8);
+    url_print_masked(address, &b);
+    json_add_string(out, buf_str(&b));
+    buf_free(&b);
 }
 
 static void put_value(struct buf *out, const struct key *k, const void *base)
@@ -194,7 +205,10 @@ static void dump(const struct settings *s, const struct key *table, const void *
             dump_blocks(s, k, base, v, out, depth);
         } else {
             buf_add_u8(out, ' ');
-            put_value(out, k, base);
+            if (k->masked && s != NULL)
+                put_masked(out, *(const struct str *)at(base, k->offset));
+            else
+                put_value(out, k, base);
             origin(out, s, v);
         }
     }

@@ -408,7 +408,7 @@ const struct key keys_services[] = {
     {.name = "registry",
      ROW_TEXT(struct service, registry),
      .def = "",
-     .help = "Registry to look in; default: the only one."},
+     .help = "Registry to look in; needed when there are several."},
     {.name = "providers",
      ROW_TEXTS(struct service, providers),
      .check = is_provider,

@@ -58,6 +58,11 @@ static bool is_registry(struct str s)
     return str_starts(s, STR("zookeeper://")) && s.n > 12;
 }
 
+static bool is_chroot(struct str s)
+{
+    return s.n == 0 || (key_is_path(s) && s.n > 1 && s.p[s.n - 1] != '/');
+}
+
 static bool is_target(struct str s)
 {
     return str_is(s, "stderr") || key_is_path(s);
@@ -283,7 +288,9 @@ static const struct key keys_registries[] = {
      .restart = true,
      .check = is_registry,
      .form = "zookeeper://HOST:PORT?backup=HOST:PORT,...",
-     .help = "zookeeper://host:2181?backup=host2:2181,host3:2181."},
+     .masked = true,
+     .help = "zookeeper://[user:password@]host:2181?backup=host2:2181,host3:2181. With user and "
+             "password (digest) nodes get the ACL of their parent; -T, logs and pages show ***."},
     {.name = "root",
      ROW_TEXT(R, root),
      .def = "/dubbo",
@@ -298,6 +305,13 @@ static const struct key keys_registries[] = {
      .check = key_is_path,
      .form = "a node path such as /dubbo/config/dubbo",
      .help = "Directory of the rules of 2.7 and 3.x; it does not follow root."},
+    {.name = "chroot",
+     ROW_TEXT(R, chroot),
+     .def = "",
+     .restart = true,
+     .check = is_chroot,
+     .form = "a node path such as /prod",
+     .help = "Node below which everything is: root, rules, instances."},
     {.name = "session_timeout",
      ROW_MS(R, session_timeout_ms),
      .def = "30s",
@@ -374,7 +388,7 @@ static const struct key keys_direct[] = {
     {.name = "registry",
      ROW_TEXT(S, direct.registry),
      .def = "",
-     .help = "Registry to look in; default: the only one."},
+     .help = "Registry to look in; needed when there are several."},
     {.name = "allow",
      ROW_TEXTS(S, direct.allow),
      .help = "INTERFACE or INTERFACE#METHOD, * as wildcard; needed when enabled."},

@@ -245,9 +245,6 @@ static void check_registries(struct key_context *c)
                              "registry \"" STR_FMT "\" exists already", STR_ARG(r->name));
         }
     }
-    if (s->n_registries > 1)
-        config_error(c->errs, AT(place(s->root, "registries")),
-                     "only one registry is supported so far");
 }
 
 static bool has_registry(const struct settings *s, struct str name)
@@ -257,6 +254,21 @@ static bool has_registry(const struct settings *s, struct str name)
             return true;
     }
     return false;
+}
+
+/* `name` is what "registry" in block `b` says.  True when it was told that something is wrong with it. */
+static bool check_registry_name(struct key_context *c, struct str name, const struct yaml_node *b)
+{
+    const struct settings *s = c->s;
+
+    if (name.n != 0 && !has_registry(s, name))
+        config_error(c->errs, AT(place(b, "registry")), "no registry named \"" STR_FMT "\"",
+                     STR_ARG(name));
+    else if (name.n == 0 && s->n_registries > 1)
+        config_error(c->errs, AT(b), "there are several registries: say which with \"registry\"");
+    else
+        return false;
+    return true;
 }
 
 static void resolve_method(struct key_context *c, struct method *m, const struct yaml_node *b)
@@ -308,15 +320,10 @@ static void check_service(struct key_context *c, struct service *sv, size_t inde
     if (sv->interface.n != 0 && !refkey_make(sv->interface, sv->version, sv->group, &sv->key, &e))
         config_error(c->errs, AT(b), "%s", e.text);
     check_providers(c, sv, place(b, "providers"));
-    if (sv->providers.n == 0 && !has_registry(s, sv->registry)) {
-        if (sv->registry.n != 0)
-            config_error(c->errs, AT(place(b, "registry")), "no registry named \"" STR_FMT "\"",
-                         STR_ARG(sv->registry));
-        else
-            config_error(c->errs, AT(b),
-                         "service \"" STR_FMT "\" needs \"providers\" or a registry",
-                         STR_ARG(sv->name));
-    }
+    if (sv->providers.n == 0 && !check_registry_name(c, sv->registry, b) &&
+        !has_registry(s, sv->registry))
+        config_error(c->errs, AT(b), "service \"" STR_FMT "\" needs \"providers\" or a registry",
+                     STR_ARG(sv->name));
     for (size_t i = 0; i < index; i++) {
         const struct service *o = &s->services[i];
 
@@ -517,6 +524,7 @@ static void check_direct(struct key_context *c)
     if (s->direct.allow.n == 0)
         config_error(c->errs, AT(place(b, "enabled")),
                      "direct.enabled needs \"allow\": what may be called, e.g. com.example.*");
+    (void)check_registry_name(c, s->direct.registry, b);
     if (s->n_registries == 0 && s->n_services == 0)
         config_error(c->errs, AT(b),
                      "direct.enabled needs a registry or services with \"providers\"");

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fatal.h"
 #include "base/log.h"
+#include "registry/url.h"
 #include "registry/zk.h"
 
 /* ---------------------------------------------------------------- the library's log */
@@ -60,19 +61,36 @@ void zk_on_log(const char *line)
 
 /* ---------------------------------------------------------------- the row */
 
+/* In home->arena. */
+static char *shown(const struct source *s)
+{
+    struct buf b;
+    char *text = NULL;
+
+    buf_init(&b, URL_MAX + 8);
+    url_print_masked(str_from(s->conf.address), &b);
+    text = arena_cstr(&s->home->arena, buf_str(&b));
+    buf_free(&b);
+    return text;
+}
+
 static void *zk_open(struct source *s, struct err *e)
 {
     struct zk *z = xcalloc(1, sizeof(*z));
+    struct zk_address address;
     struct err why = {0};
 
     z->source = s;
     list_init(&z->sessions);
     zk_config_init(z);
-    if (!zk_hosts_of(s->conf.address, &s->home->arena, &z->hosts, &why)) {
+    if (!zk_address_of(s->conf.address, &s->home->arena, &address, &why)) {
         err_set(e, "registry %s: %s", s->conf.name, why.text);
         free(z);
         return NULL;
     }
+    z->hosts = address.hosts;
+    z->auth = address.auth;
+    z->shown = shown(s);
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     (void)zk_session_new(z);
     return z;
@@ -139,9 +157,8 @@ static void zk_report(const void *kind, json_t *into)
     }
     json_object_set_new(into, "state",
                         json_string(z->source->connected ? "connected" : state_name(first)));
-    json_object_set_new(
-        into, "server",
-        json_string(first->server[0] != '\0' ? first->server : z->source->conf.address));
+    json_object_set_new(into, "server",
+                        json_string(first->server[0] != '\0' ? first->server : z->shown));
     json_object_set_new(into, "session",
                         json_incref(json_object_get(json_array_get(list, 0), "session")));
     json_object_set_new(into, "new_tree", json_boolean(z->new_tree));
@@ -152,11 +169,11 @@ static void zk_report(const void *kind, json_t *into)
 static bool zk_check(const char *address, struct err *e)
 {
     struct arena a;
-    struct str hosts = STR_NONE;
+    struct zk_address parts;
     bool ok = false;
 
     arena_init(&a);
-    ok = zk_hosts_of(address, &a, &hosts, e);
+    ok = zk_address_of(address, &a, &parts, e);
     arena_free(&a);
     return ok;
 }

@@ -6,6 +6,8 @@
  *   CREATE --node exists--> LOOK --owned by an older session of ours--> TAKE_OVER (delete and create at once)
  *      |                     +--owned by this session: a create whose answer was lost--> stands
  *      +--no `consumers` node--> PARENT --> CREATE
+ *
+ * With credentials ACL comes first, the ACL of `consumers`, and where there is none yet PARENT_ACL, that of the interface.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,15 @@ enum {
     CHECK_MS = 3600000,     /* does it still stand and is it ours? */
 };
 
-enum step { STEP_CREATE, STEP_PARENT, STEP_LOOK, STEP_TAKE_OVER, STEP_CHECK };
+enum step {
+    STEP_ACL,
+    STEP_PARENT_ACL,
+    STEP_CREATE,
+    STEP_PARENT,
+    STEP_LOOK,
+    STEP_TAKE_OVER,
+    STEP_CHECK
+};
 
 static void send_step(struct zk_session *s, struct zk_ref *zr, enum step step, int32_t version);
 
@@ -55,14 +65,15 @@ void zk_node_name(const struct reference *ref, struct buf *out)
 }
 
 /* NULL when it would be too long for any server. */
-static char *path_of_node(const struct zk *z, const struct reference *ref, bool parent)
+static char *path_of_node(const struct zk *z, const struct reference *ref, enum step step)
 {
     struct buf b;
     char *path = NULL;
 
     buf_init(&b, PATH_MAX_LEN);
-    buf_printf(&b, "%s/" STR_FMT "/consumers", z->source->conf.root, STR_ARG(ref->key.interface));
-    if (!parent) {
+    buf_printf(&b, "%s/" STR_FMT "%s", z->source->conf.root, STR_ARG(ref->key.interface),
+               step == STEP_PARENT_ACL ? "" : "/consumers");
+    if (step != STEP_PARENT_ACL && step != STEP_PARENT && step != STEP_ACL) {
         buf_add_u8(&b, '/');
         add_node_name(z, ref, &b);
     }
@@ -123,6 +134,20 @@ static void again(struct zk_session *s, struct zk_ref *zr, enum step step, int r
 }
 
 /* ---------------------------------------------------------------- answers */
+
+static void on_acl(struct zk_session *s, struct zk_ref *zr, const struct zk_op *op)
+{
+    bool of_interface = op->step == STEP_PARENT_ACL;
+
+    if (zk_is_lost(op->rc) || (of_interface && op->rc == ZNONODE)) {
+        fails(zr, op->rc, zerror(op->rc));
+    } else if (op->rc == ZNONODE) {
+        again(s, zr, STEP_PARENT_ACL, op->rc);
+    } else {
+        zk_acl_inherit(op->rc == ZOK ? &op->acl : NULL, &zr->acl);
+        send_step(s, zr, of_interface ? STEP_PARENT : STEP_CREATE, 0);
+    }
+}
 
 static void on_created(struct zk_session *s, struct zk_ref *zr, const struct zk_op *op)
 {
@@ -211,6 +236,10 @@ static void on_step(struct zk_session *s, struct zk_op *op)
     if (zr->node != (op->step == STEP_CHECK ? NODE_STANDING : NODE_WRITING))
         return;
     switch ((enum step)op->step) {
+    case STEP_ACL:
+    case STEP_PARENT_ACL:
+        on_acl(s, zr, op);
+        break;
     case STEP_CREATE:
         on_created(s, zr, op);
         break;
@@ -238,31 +267,34 @@ struct take_over {
     char created[PATH_MAX_LEN];
 };
 
-static int take_over(struct zk_handle *h, struct zk_op *op, int32_t version)
+static int take_over(struct zk_handle *h, struct zk_op *op, int32_t version,
+                     const struct ACL_vector *acl)
 {
     struct take_over *t = xcalloc(1, sizeof(*t));
 
     op->memory = t;
     zoo_delete_op_init(&t->ops[0], op->path, version);
-    zoo_create_op_init(&t->ops[1], op->path, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL, t->created,
+    zoo_create_op_init(&t->ops[1], op->path, "", 0, acl, ZOO_EPHEMERAL, t->created,
                        (int)sizeof(t->created));
     return zoo_amulti(h->h, 2, t->ops, t->results, zk_on_void, op);
 }
 
-static int send_op(struct zk_handle *h, struct zk_op *op, int32_t version)
+static int send_op(struct zk_handle *h, struct zk_op *op, int32_t version,
+                   const struct ACL_vector *acl)
 {
     switch ((enum step)op->step) {
+    case STEP_ACL:
+    case STEP_PARENT_ACL:
+        return zoo_aget_acl(h->h, op->path, zk_on_acl, op);
     case STEP_CREATE:
-        return zoo_acreate(h->h, op->path, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL, zk_on_string,
-                           op);
+        return zoo_acreate(h->h, op->path, "", 0, acl, ZOO_EPHEMERAL, zk_on_string, op);
     case STEP_PARENT:
-        return zoo_acreate(h->h, op->path, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT,
-                           zk_on_string, op);
+        return zoo_acreate(h->h, op->path, "", 0, acl, ZOO_PERSISTENT, zk_on_string, op);
     case STEP_LOOK:
     case STEP_CHECK:
         return zoo_aexists(h->h, op->path, 0, zk_on_stat, op);
     case STEP_TAKE_OVER:
-        return take_over(h, op, version);
+        return take_over(h, op, version, acl);
     }
     return ZBADARGUMENTS;
 }
@@ -270,7 +302,7 @@ static int send_op(struct zk_handle *h, struct zk_op *op, int32_t version)
 static void send_step(struct zk_session *s, struct zk_ref *zr, enum step step, int32_t version)
 {
     struct numbers *n = &s->zk->source->home->numbers;
-    char *path = path_of_node(s->zk, zr->ref, step == STEP_PARENT);
+    char *path = path_of_node(s->zk, zr->ref, step);
     struct zk_op *op = NULL;
 
     if (path == NULL || !zk_can_send(s)) {
@@ -287,7 +319,7 @@ static void send_step(struct zk_session *s, struct zk_ref *zr, enum step step, i
     op = zk_op_new(s, zr->ref->key_text, path, on_step);
     op->step = (int)step;
     free(path);
-    zk_op_sent(op, send_op(s->handle, op, version));
+    zk_op_sent(op, send_op(s->handle, op, version, zk_acl_of(zr)));
 }
 
 /* ---------------------------------------------------------------- pace */
@@ -301,9 +333,11 @@ static void refill(struct zk_session *s, uint64_t now)
 
 static void write_queued(struct zk_session *s)
 {
+    enum step first = s->zk->auth.n != 0 ? STEP_ACL : STEP_CREATE;
+
     while (s->budget != 0 && !list_empty(&s->publish) && zk_can_send(s)) {
         s->budget--;
-        send_step(s, container_of(s->publish.next, struct zk_ref, queue), STEP_CREATE, 0);
+        send_step(s, container_of(s->publish.next, struct zk_ref, queue), first, 0);
     }
 }
 
@@ -363,7 +397,7 @@ void zk_unpublish(void *kind, struct reference *ref)
         return;
     /* at the end the session takes all its nodes with it */
     if (zr->node == NODE_STANDING && zk_can_send(s) && !s->zk->source->home->stopping)
-        path = path_of_node(s->zk, ref, false);
+        path = path_of_node(s->zk, ref, STEP_CREATE);
     set_node(zr, NODE_NONE);
     if (path != NULL)
         delete_node(s, path);

@@ -7,7 +7,22 @@
 #include "registry/url.h"
 #include "registry/zk.h"
 
-bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct err *e)
+/* "user:password", as the digest scheme wants it. */
+static bool credentials_of(const struct url *u, struct arena *a, struct str *auth, struct err *e)
+{
+    *auth = STR_NONE;
+    if (u->user.n == 0 && u->password.n == 0)
+        return true;
+    if (u->user.n == 0 || u->password.n == 0) {
+        err_set(e,
+                "the address needs a user and a password, or neither: zookeeper://USER:PASSWORD@…");
+        return false;
+    }
+    *auth = arena_printf(a, STR_FMT ":" STR_FMT, STR_ARG(u->user), STR_ARG(u->password));
+    return true;
+}
+
+bool zk_address_of(const char *address, struct arena *a, struct zk_address *out, struct err *e)
 {
     struct str backup;
     struct url u;
@@ -15,15 +30,14 @@ bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct
     if (!url_parse(str_from(address), &u, e))
         return false;
     if (!str_is(u.scheme, "zookeeper")) {
-        err_set(e, "\"%s\" is no address such as zookeeper://127.0.0.1:2181", address);
+        err_set(e, "no address such as zookeeper://127.0.0.1:2181");
         return false;
     }
-    if (u.user.n != 0) {
-        err_set(e, "a user in the address is not supported");
+    if (!credentials_of(&u, a, &out->auth, e))
         return false;
-    }
     if (u.path.n != 0) {
-        err_set(e, "a path in the address is not supported: the tree of the registry is \"root\"");
+        err_set(e, "a path in the address is not supported: the tree of the registry is \"root\", "
+                   "what stands before it \"chroot\"");
         return false;
     }
     for (size_t i = 0; i < u.n_params; i++) {
@@ -34,8 +48,8 @@ bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts, struct
         }
     }
     backup = url_param(&u, STR("backup"));
-    *hosts = arena_printf(a, STR_FMT "%s" STR_FMT, STR_ARG(u.authority), backup.n != 0 ? "," : "",
-                          STR_ARG(backup));
+    out->hosts = arena_printf(a, STR_FMT "%s" STR_FMT, STR_ARG(u.authority),
+                              backup.n != 0 ? "," : "", STR_ARG(backup));
     return true;
 }
 
@@ -119,7 +133,6 @@ void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, str
      * them and never pauses (ZOOKEEPER-2466; docs/ROBUSTNESS.md section 0.1). */
     if (n != 0 && n % 2 == 0)
         add_address(&v[0], out);
-    buf_add_u8(out, '\0');
 }
 
 void zk_print_address(const union address *a, char *out, size_t cap)
@@ -130,6 +143,34 @@ void zk_print_address(const union address *a, char *out, size_t cap)
     add_address(a, &b);
     snprintf(out, cap, STR_FMT, STR_ARG(buf_str(&b)));
     buf_free(&b);
+}
+
+static void on_auth(int rc, const void *data)
+{
+    /* a refusal comes as a session event */
+}
+
+zhandle_t *zk_connect(struct str hosts, const struct zk_target *t, watcher_fn watcher, void *ctx)
+{
+    zhandle_t *h = NULL;
+    struct buf to;
+
+    buf_init(&to, 16384);
+    buf_add_str(&to, hosts);
+    buf_add_str(&to, t->chroot);
+
+    buf_add_u8(&to, '\0');
+    if (!to.failed)
+        h = zookeeper_init2((const char *)to.data, watcher, t->session_timeout_ms, NULL, ctx, 0,
+                            t->on_log);
+    buf_free(&to);
+    if (h == NULL)
+        return NULL;
+    zoo_set_servers_resolution_delay(h, -1); /* they are numeric */
+    /* the library says it again on every connection, before anything else */
+    if (t->auth.n != 0)
+        (void)zoo_add_auth(h, "digest", t->auth.p, (int)t->auth.n, on_auth, NULL);
+    return h;
 }
 
 /* The local address that the kernel would use towards the server: nothing is sent (decision R10). */

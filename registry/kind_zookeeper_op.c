@@ -21,6 +21,7 @@ void zk_op_free(struct zk_op *op)
     for (size_t i = 0; i < op->n_names; i++)
         free(op->names[i]);
     free(op->names);
+    zk_acl_free(&op->acl);
     free(op->data);
     free(op->key);
     free(op->path);
@@ -121,6 +122,15 @@ void zk_on_data(int rc, const char *value, int len, const struct Stat *stat, con
     if (n != 0)
         memcpy(op->data, value, n);
     op->n_data = n;
+    answer(op, rc);
+}
+
+void zk_on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data)
+{
+    struct zk_op *op = op_of(data);
+
+    if (rc == ZOK && acl != NULL)
+        zk_acl_copy(acl, &op->acl);
     answer(op, rc);
 }
 

@@ -442,7 +442,7 @@ static size_t bytes_of(const struct zk *z, struct str interface)
 
     for (int c = ZK_SELF; c < ZK_CATEGORIES; c++)
         n += strlen(z->source->conf.root) + 1 + interface.n + strlen(categories[c]) +
-             WATCH_OVERHEAD;
+             WATCH_OVERHEAD + strlen(z->source->conf.chroot);
     return n;
 }
 
@@ -535,6 +535,7 @@ void zk_unwatch(void *kind, struct reference *ref)
         return;
     list_remove(&zr->link);
     list_remove(&zr->queue);
+    zk_acl_free(&zr->acl);
     free(zr);
     ref->kind_ref = NULL;
     if (list_empty(&p->refs) && !p->delivering)

@@ -82,6 +82,12 @@ static uint64_t back_off(const struct zk_session *s)
 
 static void open_handle(struct zk_session *s)
 {
+    const struct zk_target t = {
+        .chroot = str_from(s->zk->source->conf.chroot),
+        .auth = s->zk->auth,
+        .session_timeout_ms = (int)s->zk->source->conf.session_timeout_ms,
+        .on_log = zk_on_log,
+    };
     struct zk_handle *h = xcalloc(1, sizeof(*h));
     uint64_t now = clock_ms();
     struct buf hosts;
@@ -96,12 +102,10 @@ static void open_handle(struct zk_session *s)
     if (e.text[0] != '\0')
         log_warn("registry", "registry %s: a server is not used: %s", name_of(s), e.text);
     s->disconnected_ms = now;
-    if (!hosts.failed && hosts.len > 1)
-        h->h = zookeeper_init2((const char *)hosts.data, zk_watcher,
-                               (int)s->zk->source->conf.session_timeout_ms, NULL, h, 0, zk_on_log);
+    if (!hosts.failed && hosts.len != 0)
+        h->h = zk_connect(buf_str(&hosts), &t, zk_watcher, h);
     buf_free(&hosts);
     if (h->h != NULL) {
-        zoo_set_servers_resolution_delay(h->h, -1); /* they are numeric */
         s->handle = h;
         return;
     }
@@ -306,7 +310,7 @@ static void tell_silence(struct zk_session *s, uint64_t now)
     s->told_silence = true;
     log_warn("registry",
              "registry %s: no answer from %s; saved lists serve, new names cannot be looked up",
-             name_of(s), s->zk->source->conf.address);
+             name_of(s), s->zk->shown);
 }
 
 static void tell_outage(struct zk_session *s, uint64_t now)

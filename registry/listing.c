@@ -28,21 +28,13 @@ static void on_log(const char *line)
 {
 }
 
-static bool numeric_hosts(const char *address, struct buf *out, struct err *e)
+static bool numeric_hosts(struct str hosts, struct buf *out, struct err *e)
 {
     struct resolver *r = resolver_new(NULL);
-    struct str hosts = STR_NONE;
-    struct arena a;
-    bool ok = false;
 
-    arena_init(&a);
-    if (zk_hosts_of(address, &a, &hosts, e)) {
-        zk_resolve_hosts(hosts, r, out, e);
-        ok = !out->failed && out->len > 1;
-    }
-    arena_free(&a);
+    zk_resolve_hosts(hosts, r, out, e);
     resolver_free(r);
-    return ok;
+    return !out->failed && out->len != 0;
 }
 
 static void wait_connected(void)
@@ -59,19 +51,24 @@ static void wait_connected(void)
 
 static zhandle_t *connect_once(const char *address, struct err *e)
 {
+    struct zk_target t = {.session_timeout_ms = SESSION_MS, .on_log = on_log};
+    struct zk_address parts;
+    struct arena a;
     struct buf hosts;
 
     if (open_now != NULL)
         return open_now;
+    arena_init(&a);
     buf_init(&hosts, 8192);
-    if (numeric_hosts(address, &hosts, e)) {
-        open_now = zookeeper_init2((const char *)hosts.data, on_event, SESSION_MS, NULL, NULL, 0,
-                                   on_log);
+    if (zk_address_of(address, &a, &parts, e) && numeric_hosts(parts.hosts, &hosts, e)) {
+        t.auth = parts.auth;
+        open_now = zk_connect(buf_str(&hosts), &t, on_event, NULL);
         wait_connected();
         if (open_now == NULL)
-            err_set(e, "%s does not answer", address);
+            err_set(e, STR_FMT " does not answer", STR_ARG(parts.hosts));
     }
     buf_free(&hosts);
+    arena_free(&a);
     return open_now;
 }
 

@@ -230,6 +230,7 @@ static void copy_conf(struct source *s, const struct registry_conf *c)
     s->conf.address = keep(r, c->address);
     s->conf.root = keep(r, c->root);
     s->conf.config_root = keep(r, c->config_root);
+    s->conf.chroot = keep(r, c->chroot != NULL ? c->chroot : "");
     if (n != 0)
         memcpy(nets, c->provider_networks, n * sizeof(*nets));
     s->conf.provider_networks = nets;
@@ -241,7 +242,13 @@ static bool open_source(struct source *s, struct err *e)
 {
     s->kind = registry_kind_find(str_from(s->conf.address));
     if (s->kind == NULL) {
-        err_set(e, "registry %s: \"%s\" is no registry address", s->conf.name, s->conf.address);
+        struct buf shown;
+
+        buf_init(&shown, URL_MAX + 8);
+        url_print_masked(str_from(s->conf.address), &shown);
+        err_set(e, "registry %s: \"" STR_FMT "\" is no registry address", s->conf.name,
+                STR_ARG(buf_str(&shown)));
+        buf_free(&shown);
         return false;
     }
     s->impl = s->kind->open(s, e);

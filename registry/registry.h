@@ -27,6 +27,7 @@ struct registry_conf {
     const char *address;     /* zookeeper://h1:2181?backup=h2:2181,h3:2181 */
     const char *root;        /* "/dubbo" */
     const char *config_root; /* "/dubbo/config/dubbo": where rules of 2.7 and 3.x are */
+    const char *chroot;      /* "/prod": everything is below it; NULL or "" = nothing */
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;

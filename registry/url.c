@@ -240,6 +240,20 @@ bool url_parse(struct str text, struct url *out, struct err *e)
     return parse_authority(text, out, e) && parse_query(query, out, e);
 }
 
+void url_print_masked(struct str address, struct buf *out)
+{
+    size_t scheme = str_find(address, ':');
+    size_t begin = str_starts(from(address, scheme), STR("://")) ? scheme + 3 : 0;
+    struct str hosts = str_sub(address, begin, address.n);
+    size_t at = find_last(hosts,
+                          '@'); /* also in a malformed one: rather too much than too little */
+
+    buf_add_str(out, str_sub(address, 0, begin));
+    if (at != hosts.n)
+        buf_add_str(out, STR("***"));
+    buf_add_str(out, at != hosts.n ? from(hosts, at) : hosts);
+}
+
 struct str url_param(const struct url *u, struct str key)
 {
     const struct str prefix = STR("default.");

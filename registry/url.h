@@ -50,6 +50,9 @@ struct url {
 bool url_parse(struct str text, struct url *out, struct err *e)
     __attribute__((nonnull(2, 3))) MUST_CHECK;
 
+/* The address with *** in place of a user and password: for logs and pages. */
+void url_print_masked(struct str address, struct buf *out) __attribute__((nonnull(2)));
+
 /* The last value of `key`, else that of `default.KEY` (2.6 publishes provider defaults so); p == NULL
  * when neither is there. */
 struct str url_param(const struct url *u, struct str key) __attribute__((nonnull(1)));

@@ -9,6 +9,7 @@
  *   kind_zookeeper_rules.c      rules among them: configurators and routers
  *   kind_zookeeper_config.c     rules of 2.7 and 3.x: configuration nodes
  *   kind_zookeeper_consumer.c   our consumer nodes
+ *   kind_zookeeper_acl.c        who may do what with them
  *
  * The client library runs two threads per handle.  Its callbacks copy what they got and post it to the
  * registry thread; nothing else happens there.  Only asynchronous calls are used.  All structs belong to the
@@ -95,6 +96,8 @@ struct zk_config {
 struct zk {
     struct source *source;
     struct str hosts; /* HOST:PORT,… as configured, in home->arena */
+    struct str auth;  /* USER:PASSWORD, or nothing */
+    char *shown;      /* the address without that */
     struct list sessions;
     struct zk_path *paths; /* by interface */
     struct zk_config config;
@@ -142,6 +145,7 @@ struct zk_ref {
     struct list link;  /* path->refs */
     struct list queue; /* one of the session's three */
     enum node_state node;
+    struct ACL_vector acl; /* of the next node to be created; none: open to all */
     unsigned tries;
     uint64_t due_ms; /* of a retry or a check */
 };
@@ -164,6 +168,7 @@ struct zk_op {
     size_t n_names;
     char *data; /* of the node, NUL-terminated */
     size_t n_data;
+    struct ACL_vector acl;
 };
 /* `key` and `path` are copied.  The session must have a handle. */
 struct zk_op *zk_op_new(struct zk_session *s, const char *key, const char *path,
@@ -174,6 +179,7 @@ void zk_op_free(struct zk_op *op);
 void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *stat,
                    const void *data);
 void zk_on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data);
+void zk_on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data);
 void zk_on_stat(int rc, const struct Stat *stat, const void *data);
 void zk_on_string(int rc, const char *value, const void *data);
 void zk_on_void(int rc, const void *data);
@@ -196,10 +202,24 @@ static inline bool zk_can_send(const struct zk_session *s)
 void zk_on_log(const char *line);
 
 /* ---- hosts ---- */
-/* zookeeper://h1:2181?backup=h2:2181,h3:2181 -> h1:2181,h2:2181,h3:2181, in `a` */
-bool zk_hosts_of(const char *address, struct arena *a, struct str *hosts,
-                 struct err *e) NONNULL MUST_CHECK;
-/* Numeric HOST:PORT list for the library, NUL-terminated; empty when nothing resolves.  The last reason why
+/* zookeeper://USER:PASSWORD@h1:2181?backup=h2:2181,h3:2181, in parts, in the arena */
+struct zk_address {
+    struct str hosts; /* h1:2181,h2:2181,h3:2181 */
+    struct str auth;  /* USER:PASSWORD, or nothing */
+};
+bool zk_address_of(const char *address, struct arena *a, struct zk_address *out,
+                   struct err *e) NONNULL MUST_CHECK;
+/* What zk_connect needs beside the servers. */
+struct zk_target {
+    struct str chroot; /* "/prod", or nothing */
+    struct str auth;
+    int session_timeout_ms;
+    log_callback_fn on_log;
+};
+/* A handle of the library for a list from zk_resolve_hosts; NULL: no memory, no thread. */
+zhandle_t *zk_connect(struct str hosts, const struct zk_target *t, watcher_fn watcher, void *ctx)
+    __attribute__((nonnull(2, 3)));
+/* Numeric HOST:PORT list for the library; empty when nothing resolves.  The last reason why
  * one is left out stays in `e`. */
 void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, struct err *e)
     __attribute__((nonnull(2, 3, 4)));
@@ -249,6 +269,14 @@ bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey 
 /* Such a list is not handed on; `p` is read again when its rules are there. */
 void zk_config_hold(struct zk_path *p);
 void zk_config_report(const struct zk *z, json_t *into);
+
+/* ---- ACLs ---- */
+/* Deep copies. */
+void zk_acl_copy(const struct ACL_vector *from, struct ACL_vector *to);
+void zk_acl_free(struct ACL_vector *acl);
+/* What a node is created with whose parent's ACL is `parent` (NULL = it cannot be read). */
+void zk_acl_inherit(const struct ACL_vector *parent, struct ACL_vector *out);
+const struct ACL_vector *zk_acl_of(const struct zk_ref *zr);
 
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);

@@ -140,6 +140,8 @@ def acl_of_all(permissions):
 
 READ_ONLY_ACL = acl_of_all(1)
 OPEN_ACL = acl_of_all(31)
+# of whoever makes the node: what Dubbo 3.x gives to all its nodes when it has credentials
+CREATOR_ALL_ACL = struct.pack(">iii", 1, 31, 4) + b"auth" + struct.pack(">i", 0)
 
 
 def text(s):
@@ -158,7 +160,9 @@ class ZkError(Exception):
 
 
 class Client:
-    """The blocking protocol client; with `session` (id, password) it joins that session."""
+    """The blocking protocol client; with `session` (id, password) it joins that session.  `acl` is what its nodes get."""
+
+    acl = OPEN_ACL
 
     def __init__(self, port=2181, session=(0, b"\0" * 16), timeout_ms=30000):
         self.sock = socket.create_connection(("127.0.0.1", port), 10)
@@ -187,20 +191,43 @@ class Client:
     def _receive(self):
         return self._exactly(struct.unpack(">i", self._exactly(4))[0])
 
-    def call(self, op, body=b""):
+    def call(self, op, body=b"", xid=None):
         self.xid += 1
-        self._send(struct.pack(">ii", self.xid, op) + body)
+        xid = self.xid if xid is None else xid
+        self._send(struct.pack(">ii", xid, op) + body)
         while True:
             a = self._receive()
-            xid, _, code = struct.unpack(">iqi", a[:16])
-            if xid != self.xid:
+            got, _, code = struct.unpack(">iqi", a[:16])
+            if got != xid:
                 continue  # a watch event or a ping
             if code != 0:
                 raise ZkError(code)
             return a[16:]
 
-    def create(self, path, data=b"", ephemeral=False, acl=OPEN_ACL):
-        self.call(1, text(path) + text(data) + acl + struct.pack(">i", 1 if ephemeral else 0))
+    def login(self, user, password):
+        """Digest credentials, for the rest of the connection."""
+        self.call(100, struct.pack(">i", 0) + text("digest") + text("%s:%s" % (user, password)), xid=-4)
+
+    def create(self, path, data=b"", ephemeral=False, acl=None):
+        self.call(1, text(path) + text(data) + (acl or self.acl) + struct.pack(">i", 1 if ephemeral else 0))
+
+    def acl_of(self, path):
+        """[(permissions, scheme, id)]"""
+        a = self.call(6, text(path))
+        n, at, out = struct.unpack(">i", a[:4])[0], 4, []
+        for _ in range(n):
+            entry = [struct.unpack(">i", a[at:at + 4])[0]]
+            at += 4
+            for _ in range(2):
+                m = struct.unpack(">i", a[at:at + 4])[0]
+                entry.append(a[at + 4:at + 4 + m].decode())
+                at += 4 + m
+            out.append(tuple(entry))
+        return out
+
+    def set_acl(self, path, entries):
+        self.call(7, text(path) + struct.pack(">i", len(entries)) +
+                  b"".join(struct.pack(">i", p) + text(s) + text(i) for p, s, i in entries) + struct.pack(">i", -1))
 
     def ensure(self, path):
         at = ""

@@ -160,6 +160,31 @@ START_TEST(percent_coding)
 }
 END_TEST
 
+START_TEST(addresses_are_masked)
+{
+    static const char *const cases[][2] = {
+        {"zookeeper://h:1", "zookeeper://h:1"},
+        {"zookeeper://u:p@h:1?backup=i:2", "zookeeper://***@h:1?backup=i:2"},
+        {"zookeeper://u:p@q@h:1", "zookeeper://***@h:1"},
+        {"zookeeper://u:p/q@h:1", "zookeeper://***@h:1"},
+        {"u:p@h", "***@h"},
+        {"", ""},
+        {":", ":"},
+        {"zookeeper://", "zookeeper://"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf b;
+
+        buf_init(&b, 256);
+        url_print_masked(str_from(cases[i][0]), &b);
+        ck_assert_msg(str_is(buf_str(&b), cases[i][1]), "%s: " STR_FMT, cases[i][0],
+                      STR_ARG(buf_str(&b)));
+        buf_free(&b);
+    }
+}
+END_TEST
+
 START_TEST(hosts)
 {
     ck_assert(url_host_ok(STR("10.0.0.1")));
@@ -197,4 +222,4 @@ END_TEST
 
 TEST_MAIN("registry_url", registered_nodes_survive_a_round_trip, all_parts, authority_forms,
           no_urls, number_of_parameters_is_bounded, default_keys_yield_to_plain_ones,
-          percent_coding, hosts, texts)
+          percent_coding, addresses_are_masked, hosts, texts)
