@@ -49,7 +49,7 @@ void args_end(struct args_state *s) NONNULL;
 enum args_result args_one(struct args_state *s, const struct arg *arg) NONNULL;
 
 /* All of these return false after filling `e`. */
-bool args_natural(struct args_state *s, struct json_token t) NONNULL;
+bool args_natural(struct args_state *s, struct json_token t) NONNULL __attribute__((noinline));
 bool args_typed(struct args_state *s, struct json_token t, const struct jtype *type) NONNULL;
 /* A row of value_write.c for type->name. */
 bool args_value(struct args_state *s, struct json_token t, const struct jtype *type) NONNULL;
@@ -85,4 +85,8 @@ bool args_natural_scalar(struct args_state *s, const struct json_token *t) NONNU
  * error in the text. */
 void args_close_list(struct args_state *s, size_t place, size_t n) NONNULL;
 bool args_map(struct args_state *s, struct json_token t, const struct jtype *type) NONNULL;
+/* An array and an object by what is known of their elements and members.  Recursive: the reader bounds the depth,
+ * and only the natural values at the leaves need large frames. */
+bool args_list(struct args_state *s, struct json_token t, const struct jtype *type) NONNULL;
+bool args_pojo(struct args_state *s, struct json_token t, const struct jtype *type) NONNULL;
 void args_point_at(struct args_error *e, struct str json) __attribute__((nonnull(1)));

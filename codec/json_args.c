@@ -205,15 +205,19 @@ static bool is_constant_name(struct str s)
     return s.n != 0;
 }
 
-/* An enum's name or a POJO. */
+/* An enum's name or a POJO.  Which of them it is, is known with the provider's description only. */
 static bool put_other(struct args_state *s, struct json_token t, const struct jtype *type)
 {
-    if (t.kind == JSON_TOKEN_STRING && is_constant_name(t.text)) {
+    const struct jtype_class *c = type->class;
+    bool is_enum = c == NULL || c->n_enums != 0;
+    bool is_pojo = c == NULL || c->n_enums == 0;
+
+    if (is_enum && t.kind == JSON_TOKEN_STRING && is_constant_name(t.text)) {
         hs2_put_string(s->out, t.text);
         return true;
     }
-    return t.kind == JSON_TOKEN_BEGIN_OBJECT ? args_natural(s, t)
-                                             : args_mismatch(s, &t, type->name);
+    return is_pojo && t.kind == JSON_TOKEN_BEGIN_OBJECT ? args_pojo(s, t, type)
+                                                        : args_mismatch(s, &t, type->name);
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -328,7 +332,7 @@ bool args_typed(struct args_state *s, struct json_token t, const struct jtype *t
     case JTYPE_OBJECT:
         return args_natural(s, t);
     case JTYPE_LIST:
-        return t.kind == JSON_TOKEN_BEGIN_ARRAY ? args_natural(s, t)
+        return t.kind == JSON_TOKEN_BEGIN_ARRAY ? args_list(s, t, type)
                                                 : args_mismatch(s, &t, type->name);
     case JTYPE_MAP:
         return args_map(s, t, type);

@@ -151,10 +151,12 @@ static enum class_verdict judge_class(struct args_state *s, const struct json_to
 /* ---------------------------------------------------------------- the walk */
 
 struct level {
-    size_t place;    /* of an open list */
-    size_t n;        /* elements so far */
-    uint32_t object; /* number of the object; 0 = a list */
-    bool no_null;    /* a map that cannot hold null */
+    size_t place;              /* of an open list */
+    size_t n;                  /* elements so far */
+    uint32_t object;           /* number of the object; 0 = a list */
+    bool no_null;              /* a map that cannot hold null */
+    const struct jtype *type;  /* of a map or POJO whose members have declared types; else NULL */
+    const struct jtype *value; /* of the member that was taken last; NULL = its natural value */
 };
 
 static struct level open_level(struct args_state *s, enum json_kind kind)
@@ -169,6 +171,14 @@ static struct level open_level(struct args_state *s, enum json_kind kind)
         clean_keys(s);
     l.object = ++s->n_objects;
     return l;
+}
+
+/* Values of a map have one type; a name that a POJO does not declare is left to the provider. */
+static const struct jtype *member_type(const struct jtype *of, struct str name)
+{
+    if (of->kind == JTYPE_MAP)
+        return of->element;
+    return jtype_property(of->class, name);
 }
 
 /* Writes the key and hands the value's first token on; a dropped member goes to the next key. */
@@ -187,6 +197,8 @@ static bool take_member(struct args_state *s, struct level *l, struct json_token
             hs2_put_ascii(s->out, name);
         else
             hs2_put_string(s->out, name);
+        if (l->type != NULL)
+            l->value = member_type(l->type, name);
         *t = json_next(&s->j);
         if (!is_class)
             return true;
@@ -288,20 +300,97 @@ static const struct typed_map *wire_map(const struct args_state *s, const struct
     return s->opts->preserve_order ? &typed_maps[0] : NULL;
 }
 
+static __attribute__((noinline)) bool natural_map(struct args_state *s, bool no_null)
+{
+    struct level levels[JSON_DEPTH_MAX + 1] NO_AUTO_INIT;
+
+    levels[0] = open_level(s, JSON_TOKEN_BEGIN_OBJECT);
+    levels[0].no_null = no_null;
+    return walk(s, levels);
+}
+
+static bool typed_members(struct args_state *s, const struct jtype *type, bool no_null);
+
 bool args_map(struct args_state *s, struct json_token t, const struct jtype *type)
 {
     const struct typed_map *m = wire_map(s, type);
-    struct level levels[JSON_DEPTH_MAX + 1] NO_AUTO_INIT;
 
     if (t.kind != JSON_TOKEN_BEGIN_OBJECT)
         return args_mismatch(s, &t, type->name);
-    if (m == NULL)
+    if (m != NULL) {
+        buf_add_u8(s->out, 'M');
+        hs2_put_ascii(s->out, str_from(m->wire));
+    } else {
+        buf_add_u8(s->out, HS2_MAP_BEGIN);
+    }
+    if (type->element != NULL)
+        return typed_members(s, type, m != NULL && m->no_null);
+    return natural_map(s, m != NULL && m->no_null);
+}
+
+/* ---------------------------------------------------------------- what the provider described */
+
+/* A value inside: null leaves a property as it is, also one of a primitive type, and what Dubbo cannot convert at the
+ * top it may take here. */
+static bool put_inside(struct args_state *s, struct json_token t, const struct jtype *type)
+{
+    if (s->out->failed)
+        return args_fail(s, ARGS_TOO_LARGE, "the encoded arguments are too large");
+    if (t.kind == JSON_TOKEN_NULL)
+        return args_natural_scalar(s, &t);
+    return type == NULL || type->kind == JTYPE_UNSUPPORTED ? args_natural(s, t)
+                                                           : args_typed(s, t, type);
+}
+
+/* Up to and with the end of the object. */
+static bool typed_members(struct args_state *s, const struct jtype *type, bool no_null)
+{
+    struct level l = open_level(s, JSON_TOKEN_BEGIN_OBJECT);
+
+    l.type = type;
+    for (;;) {
+        struct json_token t = json_next(&s->j);
+
+        if (!take_member(s, &l, &t))
+            return false;
+        if (t.kind == JSON_TOKEN_ERROR)
+            return args_syntax(s);
+        if (t.kind == JSON_TOKEN_END_OBJECT)
+            break;
+        if (t.kind == JSON_TOKEN_NULL && no_null)
+            return args_fail(s, ARGS_BAD_ARGUMENT, "a ConcurrentHashMap cannot hold null");
+        if (!put_inside(s, t, l.value))
+            return false;
+    }
+    buf_add_u8(s->out, HS2_MAP_END);
+    return true;
+}
+
+bool args_pojo(struct args_state *s, struct json_token t, const struct jtype *type)
+{
+    if (type->class == NULL)
         return args_natural(s, t);
-    buf_add_u8(s->out, 'M');
-    hs2_put_ascii(s->out, str_from(m->wire));
-    levels[0] = open_level(s, t.kind);
-    levels[0].no_null = m->no_null;
-    return walk(s, levels);
+    buf_add_u8(s->out, HS2_MAP_BEGIN);
+    return typed_members(s, type, false);
+}
+
+bool args_list(struct args_state *s, struct json_token t, const struct jtype *type)
+{
+    size_t place = 0;
+    size_t n = 0;
+
+    if (type->element == NULL)
+        return args_natural(s, t);
+    place = hs2_put_open_list(s->out);
+    for (t = json_next(&s->j); t.kind != JSON_TOKEN_END_ARRAY; t = json_next(&s->j)) {
+        if (t.kind == JSON_TOKEN_ERROR)
+            return args_syntax(s);
+        if (!put_inside(s, t, type->element))
+            return false;
+        n++;
+    }
+    args_close_list(s, place, n);
+    return true;
 }
 
 /* ---------------------------------------------------------------- where an error stands */

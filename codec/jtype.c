@@ -267,3 +267,33 @@ bool jtype_parse(struct str text, struct arena *a, struct jtype *out, struct err
     fill(a, out, arena_str(a, base), dims, k);
     return true;
 }
+
+/* ---------------------------------------------------------------- classes */
+
+const struct jtype *jtype_property(const struct jtype_class *c, struct str name)
+{
+    size_t from = 0;
+    size_t to = c->n_properties;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = str_cmp(name, c->properties[middle].name);
+
+        if (order == 0)
+            return c->properties[middle].type;
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+bool jtype_has_constant(const struct jtype_class *c, struct str name)
+{
+    for (size_t i = 0; i < c->n_enums; i++) {
+        if (str_eq(c->enums[i], name))
+            return true;
+    }
+    return false;
+}

@@ -42,8 +42,28 @@ struct jtype {
     bool primitive;
     unsigned dims;               /* 0 = no array */
     struct str name;             /* as it goes on the wire, e.g. "java.lang.String[]" */
-    const struct jtype *element; /* JTYPE_ARRAY: its element type; else NULL */
+    const struct jtype *element; /* JTYPE_ARRAY: its element type.  JTYPE_LIST, JTYPE_MAP: of the
+                                        elements or values; NULL = not known */
+    const struct jtype_class *class; /* JTYPE_OTHER: what is known of it; NULL = nothing */
 };
+
+struct jtype_property {
+    struct str name;
+    const struct jtype *type;
+};
+
+/* A class of somebody's own, as its provider described it. */
+struct jtype_class {
+    const struct jtype_property *properties; /* sorted by name */
+    size_t n_properties;
+    const struct str *enums; /* constants; none: no enum */
+    size_t n_enums;
+};
+
+/* The type of a property; NULL when the class does not declare it. */
+const struct jtype *jtype_property(const struct jtype_class *c, struct str name)
+    __attribute__((nonnull(1)));
+bool jtype_has_constant(const struct jtype_class *c, struct str name) __attribute__((nonnull(1)));
 
 /* `e` gets e.g. `"Long" is not a full Java type; did you mean "java.lang.Long"?` (docs/OPERATIONS.md
  * section 1.4, E-type).  The result points into `a`. */
