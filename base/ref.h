@@ -37,3 +37,25 @@ static inline bool ref_put(struct ref_count *r)
     ASSERT(before != 0);
     return before == 1;
 }
+
+/*
+ * A pointer in such an object that is set later, once, by whoever needs it first: what it points to is made of the
+ * object and is the same whoever makes it.  Freed by the last holder of the object.
+ */
+struct ref_late {
+    _Atomic(void *) p;
+};
+
+static inline void *ref_late_get(struct ref_late *l)
+{
+    return atomic_load_explicit(&l->p, memory_order_acquire);
+}
+
+/* The one that stands: `mine`, or that of somebody faster. */
+static inline void *ref_late_set(struct ref_late *l, void *mine) MUST_CHECK;
+static inline void *ref_late_set(struct ref_late *l, void *mine)
+{
+    void *there = NULL;
+
+    return atomic_compare_exchange_strong(&l->p, &there, mine) ? mine : there;
+}

@@ -110,6 +110,8 @@ struct registry {
     struct resolver *resolver;
     uint64_t last_resolve_ms;
     uint64_t last_second_ms;
+    size_t definition_bytes; /* of all references */
+    bool definitions_full_told;
     uint64_t status; /* what the control thread was told last */
     struct numbers numbers;
 };
@@ -126,6 +128,8 @@ struct outgoing {
     const char *key;
     struct directory *directory;
     enum registry_refusal refusal;
+    struct definitions *definitions;
+    bool definitions_follow;
 };
 void registry_send(const struct registry *r, unsigned worker, const struct outgoing *o) NONNULL;
 void registry_send_all(const struct registry *r, const struct outgoing *o) NONNULL;

@@ -456,7 +456,6 @@ struct definition *definition_new(const struct definition_view *v, struct err *e
     } else {
         d = xcalloc(1, sizeof(*d) + text.len + 1);
         ref_init(&d->refs);
-        atomic_init(&d->tables, NULL);
         d->n = text.len;
         memcpy(d->text, text.data, text.len);
     }
@@ -489,7 +488,7 @@ void definition_put(struct definition *d)
 
     if (d == NULL || !ref_put(&d->refs))
         return;
-    t = atomic_load(&d->tables);
+    t = ref_late_get(&d->tables);
     if (t != NULL)
         t->free(t);
     free(d);
@@ -498,4 +497,31 @@ void definition_put(struct definition *d)
 bool definition_equal(const struct definition *a, const struct definition *b)
 {
     return a == b || (a->n == b->n && memcmp(a->text, b->text, a->n) == 0);
+}
+
+struct definitions *definitions_new(struct definition *const *v, size_t n)
+{
+    struct definitions *d = xcalloc(1, sizeof(*d));
+
+    ref_init(&d->refs);
+    while (d->n < n && d->n < DEFINITIONS_MAX) {
+        d->v[d->n] = definition_get(v[d->n]);
+        d->n++;
+    }
+    return d;
+}
+
+struct definitions *definitions_get(struct definitions *d)
+{
+    ref_get(&d->refs);
+    return d;
+}
+
+void definitions_put(struct definitions *d)
+{
+    if (d == NULL || !ref_put(&d->refs))
+        return;
+    for (size_t i = 0; i < d->n; i++)
+        definition_put(d->v[i]);
+    free(d);
 }

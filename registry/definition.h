@@ -6,11 +6,10 @@
  * one block of JSON in the flat form: a tenth of the node, the same text in the saved list, and nothing to free but
  * the block.  Whoever encodes calls by it makes its own tables of it, once for all threads.
  *
- * Pure functions; any thread.  The count and `tables` are atomic.
+ * Pure functions; any thread.  The count and `tables` may be used by any thread.
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -88,7 +87,7 @@ struct definition_tables {
 /* Immutable and counted. */
 struct definition {
     struct ref_count refs;
-    _Atomic(struct definition_tables *) tables; /* set once, by whoever needs them first */
+    struct ref_late tables; /* struct definition_tables */
     size_t n;
     char text[]; /* definition_print's */
 };
@@ -102,3 +101,17 @@ struct definition *definition_read(struct str json, struct err *e)
 struct definition *definition_get(struct definition *d) NONNULL;
 void definition_put(struct definition *d); /* NULL is fine */
 bool definition_equal(const struct definition *a, const struct definition *b) NONNULL;
+
+enum { DEFINITIONS_MAX = 4 }; /* applications of one reference that may differ */
+
+/* What the applications behind one reference published, that with most providers first.  Immutable, counted. */
+struct definitions {
+    struct ref_count refs;
+    size_t n;
+    struct definition *v[DEFINITIONS_MAX];
+};
+/* Takes counts of its own. */
+struct definitions *definitions_new(struct definition *const *v, size_t n)
+    __attribute__((nonnull(1))) MUST_CHECK;
+struct definitions *definitions_get(struct definitions *d) NONNULL;
+void definitions_put(struct definitions *d); /* NULL is fine */

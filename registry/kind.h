@@ -69,6 +69,10 @@ struct registry_kind {
     void (*unpublish)(void *kind, struct reference *ref);
     /* The name of that node, when it stands; else nothing. */
     void (*node_name)(const struct reference *ref, struct buf *out);
+    /* Reads what `application`, which has a provider like `p` in the list, published of the reference's service.  Answers
+     * by reference_on_definition, never before it returns; a lost session answers nothing.  False: not now, or there
+     * can be none.  NULL: this kind has none. */
+    bool (*describe)(void *kind, struct reference *ref, const struct provider *p);
     /* True: there is work for the next tick. */
     bool (*tick)(void *kind, uint64_t now_ms);
     /* Adds members to the registry's entry of the report: state, server, … */

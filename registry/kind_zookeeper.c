@@ -185,6 +185,7 @@ const struct registry_kind registry_kind_zookeeper = {
     .watch = zk_watch,
     .unwatch = zk_unwatch,
     .refresh = zk_refresh,
+    .describe = zk_describe,
     .publish = zk_publish,
     .unpublish = zk_unpublish,
     .node_name = zk_node_name,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fatal.h"
 #include "registry/core.h"
+#include "registry/reference_definitions.h"
 
 /* What other threads ask for.  The post's arena holds all its texts. */
 enum post_kind {
@@ -18,6 +19,7 @@ enum post_kind {
     POST_EVICT_ANSWER,
     POST_UNLISTED_LOST,
     POST_REFRESH,
+    POST_DESCRIBE,
     POST_REPORT,
     POST_STOP,
 };
@@ -124,6 +126,10 @@ static void on_post(struct registry *r, struct post *p)
     case POST_REFRESH:
         if (ref != NULL)
             ref->source->kind->refresh(ref->source->impl, ref);
+        break;
+    case POST_DESCRIBE:
+        if (ref != NULL)
+            reference_describe_again(ref);
         break;
     case POST_REPORT:
         on_report(r, p);
@@ -257,6 +263,14 @@ void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str 
 void registry_refresh(struct registry *r, struct str key_text)
 {
     struct post *p = new_post(r, POST_REFRESH);
+
+    p->text = arena_str(&p->arena, key_text);
+    post(p);
+}
+
+void registry_describe(struct registry *r, struct str key_text)
+{
+    struct post *p = new_post(r, POST_DESCRIBE);
 
     p->text = arena_str(&p->arena, key_text);
     post(p);

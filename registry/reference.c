@@ -9,6 +9,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "registry/core.h"
+#include "registry/reference_definitions.h"
 #include "registry/reference_parts.h"
 
 #define S(state) (1U << (state))
@@ -117,7 +118,8 @@ static void list_member(struct list *head, struct list *l, bool in)
 void reference_place(struct reference *ref)
 {
     bool evictable = ref->watched && !ref->pinned && ref->evict_pending == 0;
-    bool timed = ref->waiting_workers != 0 || ref->evict_pending != 0 || !ref->watched;
+    bool timed = ref->waiting_workers != 0 || ref->evict_pending != 0 || !ref->watched ||
+                 reference_definitions_due(ref);
 
     list_member(&ref->home->lru, &ref->lru, evictable);
     list_member(&ref->home->timed, &ref->timed, timed);
@@ -198,6 +200,7 @@ void reference_free(struct reference *ref, bool tell)
     r->n_references--;
     r->n_lookups -= ref->watched ? 0U : 1U;
     directory_put(ref->directory);
+    reference_definitions_free(ref);
     for (unsigned i = 0; i < ref->events_room; i++)
         free(ref->events[i].text);
     free(ref->events);
@@ -267,7 +270,9 @@ void reference_wait(struct reference *ref, unsigned worker)
     if (ref->directory != NULL) {
         registry_send(ref->home, worker,
                       &(struct outgoing){REGISTRY_MAIL_DIRECTORY, .key = ref->key_text,
-                                         .directory = ref->directory});
+                                         .directory = ref->directory,
+                                         .definitions_follow = reference_definitions_follow(ref)});
+        reference_tell_definitions(ref, worker);
         return;
     }
     if (is_hopeless(ref, now)) {
@@ -307,6 +312,7 @@ void reference_tick(struct reference *ref, uint64_t now_ms)
     if (ref->waiting_workers != 0 &&
         (now_ms - ref->waiting_since_ms >= STARTING_MS || is_hopeless(ref, now_ms)))
         reference_refuse(ref, ref->wants_room ? REFUSAL_LIMIT : REFUSAL_STARTING);
+    reference_definitions_tick(ref, now_ms);
     if (!ref->watched && ref->waiting_workers == 0)
         reference_free(ref, false); /* a look-up that nobody waits for */
     else

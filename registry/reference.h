@@ -66,6 +66,7 @@ struct reference {
     struct judge_window window;
     uint64_t *
         lost; /* per provider of the directory, bits: workers without a connection to it; NULL = none */
+    struct reference_definitions *definitions; /* NULL: no application to ask */
     struct str *fixed_urls;
     size_t n_fixed_urls;
 

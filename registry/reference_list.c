@@ -5,6 +5,7 @@
 #include "registry/configurator.h"
 #include "registry/core.h"
 #include "registry/directory_routing.h"
+#include "registry/reference_definitions.h"
 #include "registry/reference_parts.h"
 #include "registry/rules.h"
 
@@ -92,6 +93,8 @@ static bool use_directory(struct reference *ref, struct directory *d)
 
     if (same && old->source == d->source) { /* the workers hold the old one: one is enough */
         o.directory = old;
+        reference_describe(ref);
+        o.definitions_follow = reference_definitions_follow(ref);
         reference_answer_waiting(ref, &o);
         directory_put(d);
         return false;
@@ -100,7 +103,10 @@ static bool use_directory(struct reference *ref, struct directory *d)
     reference_recount(ref, before);
     if (!same)
         note_change(ref, old, d);
+    reference_describe(ref);
+    o.definitions_follow = reference_definitions_follow(ref);
     registry_send_all(ref->home, &o);
+    reference_tell_definitions(ref, WORKERS_MAX);
     ref->waiting_workers = 0;
     reference_answer_waiting(ref, &o);
     directory_put(old);

@@ -15,6 +15,7 @@
 void registry_mail_free(struct registry_mail *m)
 {
     directory_put(m->directory);
+    definitions_put(m->definitions);
     buf_free(&m->report);
     free(m->key_text);
     free(m);
@@ -39,6 +40,8 @@ void registry_send(const struct registry *r, unsigned worker, const struct outgo
     if (m->key_text == NULL)
         fatal("out of memory");
     m->directory = o->directory != NULL ? directory_get(o->directory) : NULL;
+    m->definitions = o->definitions != NULL ? definitions_get(o->definitions) : NULL;
+    m->definitions_follow = o->definitions_follow;
     mailbox_push(r->workers[worker], &m->mail);
 }
 

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mailbox.h"
+#include "registry/definition.h"
 #include "registry/directory.h"
 #include "registry/network.h"
 #include "registry/refkey.h"
@@ -77,6 +78,8 @@ enum reference_state {
 /* Mail to a worker's box.  The receiver frees it with registry_mail_free (which puts `directory`). */
 enum registry_mail_kind {
     REGISTRY_MAIL_DIRECTORY, /* new list for `key`; directory may have n == 0 */
+    REGISTRY_MAIL_DEFINITIONS, /* what is known of the methods of `key`; `definitions` NULL = nothing.  Behind the
+                                  first list whose mail said that they follow, and after each change */
     REGISTRY_MAIL_REFUSED, /* no reference for `key`: `refusal` says why; valid for this request only */
     REGISTRY_MAIL_EVICT,  /* is `key` idle with you?  answer with registry_evict_answer */
     REGISTRY_MAIL_GONE,   /* `key` was evicted: drop what you hold of it */
@@ -97,6 +100,8 @@ struct registry_mail {
     enum registry_refusal refusal;
     char *key_text; /* refkey_print form, NUL-terminated, owned by the mail */
     struct directory *directory;
+    bool definitions_follow; /* with a directory: they are being read */
+    struct definitions *definitions;
     void *cookie; /* of registry_report */
     struct buf report;
 };
@@ -134,6 +139,9 @@ void registry_evict_answer(struct registry *r, struct mailbox *box, struct str k
  * providers whose index is in `lost`, so it does not use them.  Who is lost to every worker leaves the list. */
 void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str key_text,
                             struct directory *d, const size_t *lost, size_t n) NONNULL;
+
+/* A provider does not know a method as the definitions have it: they are read again, if that was not just done. */
+void registry_describe(struct registry *r, struct str key_text) __attribute__((nonnull(1)));
 
 /* Reads the list of one reference again. */
 void registry_refresh(struct registry *r, struct str key_text) __attribute__((nonnull(1)));

@@ -8,6 +8,7 @@
  *   kind_zookeeper_paths.c      the nodes of an interface: reads and watches
  *   kind_zookeeper_rules.c      rules among them: configurators and routers
  *   kind_zookeeper_config.c     rules of 2.7 and 3.x: configuration nodes
+ *   kind_zookeeper_metadata.c   what providers publish of their methods
  *   kind_zookeeper_consumer.c   our consumer nodes
  *   kind_zookeeper_acl.c        who may do what with them
  *
@@ -277,6 +278,11 @@ void zk_acl_free(struct ACL_vector *acl);
 /* What a node is created with whose parent's ACL is `parent` (NULL = it cannot be read). */
 void zk_acl_inherit(const struct ACL_vector *parent, struct ACL_vector *out);
 const struct ACL_vector *zk_acl_of(const struct zk_ref *zr);
+
+/* ---- metadata ---- */
+bool zk_describe(void *kind, struct reference *ref, const struct provider *p);
+/* The node of what the provider's application published; false: its names are no levels of a path. */
+bool zk_metadata_path(const char *root, const struct provider *p, struct buf *path);
 
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);

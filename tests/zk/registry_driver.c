@@ -114,9 +114,13 @@ static const char *const refusals[] = {
 static void print_mail(const struct registry_mail *m, unsigned worker)
 {
     static const char *const kinds[] = {
-        [REGISTRY_MAIL_DIRECTORY] = "directory", [REGISTRY_MAIL_REFUSED] = "refused",
-        [REGISTRY_MAIL_EVICT] = "evict",         [REGISTRY_MAIL_GONE] = "gone",
-        [REGISTRY_MAIL_REPORT] = "report",       [REGISTRY_MAIL_STATUS] = "status",
+        [REGISTRY_MAIL_DIRECTORY] = "directory",
+        [REGISTRY_MAIL_REFUSED] = "refused",
+        [REGISTRY_MAIL_EVICT] = "evict",
+        [REGISTRY_MAIL_GONE] = "gone",
+        [REGISTRY_MAIL_REPORT] = "report",
+        [REGISTRY_MAIL_STATUS] = "status",
+        [REGISTRY_MAIL_DEFINITIONS] = "definitions",
     };
     json_t *o = NULL;
 

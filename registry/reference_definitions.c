@@ -1,0 +1,350 @@
+#include "registry/reference_definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fatal.h"
+#include "base/log.h"
+#include "registry/core.h"
+
+enum { LOST_MS = 5000 }; /* an answer that did not come by then went with its session */
+
+/* ---------------------------------------------------------------- the set */
+
+static struct described *find(const struct reference *ref, struct str application)
+{
+    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+        struct described *d = &ref->definitions->v[i];
+
+        if (d->application != NULL && str_is(application, d->application))
+            return d;
+    }
+    return NULL;
+}
+
+static void drop_definition(struct reference *ref, struct described *d)
+{
+    if (d->definition == NULL)
+        return;
+    ref->home->definition_bytes -= d->definition->n;
+    definition_put(d->definition);
+    d->definition = NULL;
+    ref->definitions->changed = true;
+}
+
+static void drop(struct reference *ref, struct described *d)
+{
+    drop_definition(ref, d);
+    free(d->application);
+    *d = (struct described){0};
+}
+
+/* NULL: all places are taken by applications with providers. */
+static struct described *add(struct reference *ref, struct str application)
+{
+    struct described *d = NULL;
+
+    if (ref->definitions == NULL)
+        ref->definitions = xcalloc(1, sizeof(*ref->definitions));
+    for (size_t i = 0; d == NULL && i < DEFINITIONS_MAX; i++) {
+        if (ref->definitions->v[i].n_providers == 0)
+            d = &ref->definitions->v[i];
+    }
+    if (d == NULL)
+        return NULL;
+    drop(ref, d);
+    d->application = strndup(application.p, application.n);
+    if (d->application == NULL)
+        fatal("out of memory");
+    return d;
+}
+
+/* That with most providers first, then by name: which definition counts does not depend on who was read first. */
+static bool comes_before(const struct described *a, const struct described *b)
+{
+    if (a->n_providers != b->n_providers)
+        return a->n_providers > b->n_providers;
+    return strcmp(a->application, b->application) < 0;
+}
+
+static void make_set(struct reference_definitions *s)
+{
+    const struct described *order[DEFINITIONS_MAX];
+    struct definition *v[DEFINITIONS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+        size_t at = n;
+
+        if (s->v[i].definition == NULL)
+            continue;
+        while (at > 0 && comes_before(&s->v[i], order[at - 1])) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = &s->v[i];
+        n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        v[i] = order[i]->definition;
+    definitions_put(s->set);
+    s->set = n != 0 ? definitions_new(v, n) : NULL;
+    s->changed = false;
+}
+
+void reference_tell_definitions(struct reference *ref, unsigned worker)
+{
+    struct reference_definitions *s = ref->definitions;
+    struct outgoing o = {REGISTRY_MAIL_DEFINITIONS, .key = ref->key_text};
+
+    if (s == NULL || s->follow_ms != 0 || (worker == WORKERS_MAX && !s->changed))
+        return;
+    if (s->changed)
+        make_set(s);
+    o.definitions = s->set;
+    if (worker == WORKERS_MAX)
+        registry_send_all(ref->home, &o);
+    else
+        registry_send(ref->home, worker, &o);
+}
+
+bool reference_definitions_follow(const struct reference *ref)
+{
+    return ref->definitions != NULL && ref->definitions->follow_ms != 0;
+}
+
+/* ---------------------------------------------------------------- what is asked for */
+
+static const struct provider *provider_of(const struct reference *ref, const char *application)
+{
+    for (size_t i = 0; i < ref->directory->n; i++) {
+        if (str_is(ref->directory->providers[i].application, application))
+            return &ref->directory->providers[i];
+    }
+    return NULL;
+}
+
+static void ask(struct reference *ref, struct described *d, uint64_t now)
+{
+    const struct provider *p = provider_of(ref, d->application);
+
+    d->again_ms = 0;
+    if (p == NULL || !ref->source->kind->describe(ref->source->impl, ref, p))
+        return;
+    d->asked_ms = ref->definitions->read_ms = now;
+}
+
+static void count(const struct reference *ref, struct described *d, const struct provider *p,
+                  uint64_t *sums)
+{
+    d->n_providers++;
+    sums[d - ref->definitions->v] += (hash_bytes(p->host.p, p->host.n) ^ p->timestamp_ms) * 31 +
+                                     p->port;
+}
+
+/* Counts the providers of each application and notes which they are.  An application that is not in the list any
+ * more keeps its place until another one wants it. */
+static void count_providers(struct reference *ref, uint64_t *sums)
+{
+    const struct directory *list = ref->directory;
+
+    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++)
+        ref->definitions->v[i].n_providers = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct provider *p = &list->providers[i];
+        struct described *d = find(ref, p->application);
+
+        if (d != NULL)
+            count(ref, d, p, sums);
+    }
+    for (size_t i = 0; i < list->n; i++) { /* none of those that are known gives up its place now */
+        const struct provider *p = &list->providers[i];
+        struct described *d = NULL;
+
+        if (p->application.n == 0 || find(ref, p->application) != NULL)
+            continue;
+        d = add(ref, p->application);
+        for (size_t j = i; d != NULL && j < list->n; j++) {
+            if (str_eq(list->providers[j].application, p->application))
+                count(ref, d, &list->providers[j], sums);
+        }
+    }
+}
+
+void reference_describe(struct reference *ref)
+{
+    uint64_t sums[DEFINITIONS_MAX] = {0};
+    uint64_t now = clock_ms();
+    bool first = ref->definitions == NULL;
+
+    if (ref->source->kind->describe == NULL || ref->directory->n == 0 || !ref->watched)
+        return;
+    count_providers(ref, sums);
+    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+        struct described *d = &ref->definitions->v[i];
+
+        if (d->n_providers == 0 || (d->providers == sums[i] && d->asked_ms == 0))
+            continue;
+        d->last_time = false;
+        ask(ref, d, now);
+        if (d->asked_ms != 0)
+            d->providers = sums[i];
+        if (first && d->asked_ms != 0)
+            ref->definitions->follow_ms = now;
+    }
+    reference_place(ref);
+}
+
+void reference_describe_again(struct reference *ref)
+{
+    struct reference_definitions *s = ref->definitions;
+    uint64_t now = clock_ms();
+
+    if (s == NULL || ref->directory == NULL || now - s->read_ms < DEFINITIONS_APART_MS)
+        return;
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+        if (s->v[i].n_providers != 0 && s->v[i].asked_ms == 0)
+            ask(ref, &s->v[i], now);
+    }
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static bool there_is_room(struct registry *r, size_t n)
+{
+    if (r->definition_bytes + n <= DEFINITIONS_BYTES_MAX)
+        return true;
+    if (!r->definitions_full_told)
+        log_warn("registry",
+                 "the methods of all services take more than %d MiB: further ones are "
+                 "not known",
+                 DEFINITIONS_BYTES_MAX >> 20);
+    r->definitions_full_told = true;
+    return false;
+}
+
+/* Two applications of one service mostly publish the same: it is kept once. */
+static struct definition *shared(const struct reference *ref, struct definition *fresh)
+{
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+        struct definition *d = ref->definitions->v[i].definition;
+
+        if (d == NULL || !definition_equal(d, fresh))
+            continue;
+        definition_put(fresh);
+        return definition_get(d);
+    }
+    return fresh;
+}
+
+static void use(struct reference *ref, struct described *d, struct str text)
+{
+    struct err e = {0};
+    struct definition *fresh = definition_read(text, &e);
+
+    if (fresh == NULL) {
+        log_warn("registry", "%s: the definition of %s is not used: %s", ref->key_text,
+                 d->application, e.text);
+        reference_event(ref, "definition of %s not used: %s", d->application, e.text);
+        return;
+    }
+    if ((d->definition != NULL && definition_equal(d->definition, fresh)) ||
+        !there_is_room(ref->home, fresh->n)) {
+        definition_put(fresh);
+        return;
+    }
+    fresh = shared(ref, fresh);
+    drop_definition(ref, d);
+    d->definition = fresh;
+    ref->home->definition_bytes += fresh->n;
+    ref->definitions->changed = true;
+    reference_event(ref, "methods of %s known, %zu bytes", d->application, fresh->n);
+}
+
+static bool still_waits(const struct reference_definitions *s)
+{
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+        if (s->v[i].asked_ms != 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first ones were waited for: now the workers hear that nothing more is to come soon. */
+static void end_waiting(struct reference_definitions *s)
+{
+    if (s->follow_ms != 0)
+        s->changed = true;
+    s->follow_ms = 0;
+}
+
+void reference_on_definition(struct reference *ref, struct str application, struct str text,
+                             int64_t mzxid)
+{
+    struct described *d = find(ref, application);
+    bool second = false;
+
+    if (d == NULL)
+        return;
+    d->asked_ms = 0;
+    if (text.p != NULL && mzxid != d->mzxid) {
+        use(ref, d, text);
+        d->mzxid = mzxid;
+    }
+    second = !d->last_time;
+    d->last_time = true;
+    d->again_ms = second ? clock_ms() + DEFINITIONS_AGAIN_MS : 0;
+    if (!still_waits(ref->definitions))
+        end_waiting(ref->definitions);
+    reference_tell_definitions(ref, WORKERS_MAX);
+    reference_place(ref);
+}
+
+/* ---------------------------------------------------------------- time */
+
+bool reference_definitions_due(const struct reference *ref)
+{
+    const struct reference_definitions *s = ref->definitions;
+
+    for (size_t i = 0; s != NULL && i < DEFINITIONS_MAX; i++) {
+        if (s->v[i].again_ms != 0 || s->v[i].asked_ms != 0)
+            return true;
+    }
+    return s != NULL && s->follow_ms != 0;
+}
+
+void reference_definitions_tick(struct reference *ref, uint64_t now_ms)
+{
+    struct reference_definitions *s = ref->definitions;
+
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+        struct described *d = &s->v[i];
+
+        if (d->asked_ms != 0 && now_ms - d->asked_ms > LOST_MS) {
+            d->asked_ms = 0;
+            d->providers = 0; /* asked again with the next list */
+        }
+        if (d->again_ms != 0 && now_ms >= d->again_ms)
+            ask(ref, d, now_ms);
+    }
+    if (s->follow_ms == 0 || now_ms - s->follow_ms < DEFINITIONS_FOLLOW_MS)
+        return;
+    end_waiting(s);
+    reference_tell_definitions(ref, WORKERS_MAX);
+}
+
+void reference_definitions_free(struct reference *ref)
+{
+    struct reference_definitions *s = ref->definitions;
+
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < DEFINITIONS_MAX; i++)
+        drop(ref, &s->v[i]);
+    definitions_put(s->set);
+    free(s);
+    ref->definitions = NULL;
+}

@@ -1,0 +1,61 @@
+/*
+ * What is known of the methods behind a reference: one definition per application (docs/REGISTRY.md section 7.1).
+ *
+ * Asked for after a list: when the providers of an application are others than before, and once more a little later,
+ * because Dubbo writes its definition beside the registration, not ahead of it.  One that was known stays until
+ * another was read: a registry that lost its data has no definitions until its providers restart.
+ *
+ * Registry thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "registry/definition.h"
+
+struct reference;
+
+enum {
+    DEFINITIONS_FOLLOW_MS = 1000,     /* calls without types wait so long for the first ones */
+    DEFINITIONS_AGAIN_MS = 3000,      /* after the first read of a change */
+    DEFINITIONS_APART_MS = 2000,      /* reads that calls ask for */
+    DEFINITIONS_BYTES_MAX = 64 << 20, /* of all references */
+};
+
+struct described {
+    char *application;             /* NULL = free */
+    struct definition *definition; /* NULL = none known */
+    unsigned n_providers;          /* of the list */
+    uint64_t providers;            /* which they are: a sum over them */
+    int64_t mzxid;                 /* of the node that was read; 0 = none */
+    uint64_t asked_ms;             /* the read under way; 0 = none */
+    uint64_t again_ms;             /* when to read again; 0 = not planned */
+    bool last_time;                /* `again_ms` is the second read after a change */
+};
+
+struct reference_definitions {
+    struct described v[DEFINITIONS_MAX];
+    struct definitions *set; /* of `v`, as the workers have it; NULL = none */
+    uint64_t follow_ms;      /* the first ones are waited for since; 0 = no */
+    uint64_t read_ms;        /* last read */
+    bool changed;            /* `set` is to be made and told */
+};
+
+/* After ref->directory was set: asks for what is not known. */
+void reference_describe(struct reference *ref) NONNULL;
+/* A call found them wrong. */
+void reference_describe_again(struct reference *ref) NONNULL;
+/* Will the mail of the next directory be followed by definitions? */
+bool reference_definitions_follow(const struct reference *ref) NONNULL;
+/* Sends them to one worker, WORKERS_MAX = to all if they changed; nothing while they are waited for. */
+void reference_tell_definitions(struct reference *ref, unsigned worker) NONNULL;
+/* Something is planned. */
+bool reference_definitions_due(const struct reference *ref) NONNULL;
+void reference_definitions_tick(struct reference *ref, uint64_t now_ms) NONNULL;
+void reference_definitions_free(struct reference *ref) NONNULL;
+/* From kinds.  What was read of an application; text.p == NULL: it has no node. */
+void reference_on_definition(struct reference *ref, struct str application, struct str text,
+                             int64_t mzxid) __attribute__((nonnull(1)));
