@@ -295,6 +295,20 @@ static void add_errors(struct buf *b, const struct problem *p, struct str detail
     buf_add_str(b, STR("}]"));
 }
 
+static void add_candidates(struct buf *b, struct str lines)
+{
+    const char *before = ",\"candidates\":[";
+
+    if (lines.n == 0)
+        return;
+    while (lines.n != 0) {
+        buf_add_str(b, str_from(before));
+        json_add_string(b, str_cut(lines, '\n', &lines));
+        before = ",";
+    }
+    buf_add_u8(b, ']');
+}
+
 static bool is_exception(const struct problem *p)
 {
     return p->outcome == OUTCOME_PROVIDER_EXCEPTION || p->outcome == OUTCOME_VALIDATION_FAILED;
@@ -359,6 +373,7 @@ static void print_problem(const struct problem *p, unsigned level, struct str de
     add_member(b, "requestId", id);
     buf_printf(b, ",\"retryable\":%s", row->retryable ? "true" : "false");
     add_errors(b, p, detail);
+    add_candidates(b, str_from(p->candidates));
     add_exception(b, p, level, provider_text(p->exception_message, arena));
     if (p->business_code[0] != '\0')
         add_member(b, "business_code", str_from(p->business_code));

@@ -361,7 +361,7 @@ static enum step step_start(struct call *c)
     cs->in_flight++;
     c->counted = true;
     refs_touch(ref, cs->w->now_ms);
-    if (ref->state != REF_WAITING)
+    if (!ref_is_awaited(ref, c->on_known != NULL))
         return enter(c, CALL_PICK);
     refs_park(ref, &c->waiter);
     uint64_t latest = c->start_us / 1000 + CALL_WAIT_LIST_MS;
@@ -372,10 +372,11 @@ static enum step step_start(struct call *c)
 
 static enum step step_wait_providers(struct call *c)
 {
-    if (c->plan.ref->state == REF_WAITING)
-        return STEP_WAIT;
     refs_unpark(&c->waiter);
-    return enter(c, CALL_PICK);
+    if (!ref_is_awaited(c->plan.ref, c->on_known != NULL))
+        return enter(c, CALL_PICK);
+    refs_park(c->plan.ref, &c->waiter); /* what woke it is one of the two */
+    return STEP_WAIT;
 }
 
 static size_t frame_length(const struct call *c)
@@ -466,9 +467,13 @@ static void arm_for_try(struct call *c)
 
 static enum step step_pick(struct call *c)
 {
-    struct endpoint *ep = pick(c);
+    struct endpoint *ep = NULL;
     struct conn *k = NULL;
 
+    if (c->tries == 0 && c->on_known != NULL && !c->on_known(c))
+        finish(c, c->problem.outcome);
+    else
+        ep = pick(c);
     if (ep == NULL)
         return STEP_WAIT;
     if (c->tries != 0)

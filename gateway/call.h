@@ -98,6 +98,9 @@ struct call {
     char provider[72]; /* host:port of the last try, for logs only */
     struct problem problem;
 
+    /* The list is here and so are the definitions: the last word on the arguments.  NULL: they are settled.  False:
+     * `problem` says why the call ends. */
+    bool (*on_known)(struct call *c);
     void (*on_end)(
         struct call *c); /* exactly once; the owner then calls call_free when it is done */
     reply_attachment_fn on_attachment; /* may be NULL */

@@ -328,10 +328,22 @@ void cluster_call(struct cluster_run *r, unsigned slot, const struct call_plan *
 
 static void begin(struct cluster_run *r)
 {
+    struct call *front = r->front;
+
     r->depth++;
-    r->mode->begin(r);
+    if (front->on_known == NULL || front->on_known(front)) {
+        r->mode->begin(r);
+    } else {
+        r->problem = front->problem;
+        cluster_fail(r);
+    }
     r->depth--;
     settle(r);
+}
+
+static bool is_awaited(const struct cluster_run *r)
+{
+    return ref_is_awaited(r->front->plan.ref, r->front->on_known != NULL);
 }
 
 static void on_list(struct ref_waiter *w)
@@ -339,6 +351,10 @@ static void on_list(struct ref_waiter *w)
     struct cluster_run *r = container_of(w, struct cluster_run, waiter);
 
     refs_unpark(w);
+    if (is_awaited(r)) {
+        refs_park(r->front->plan.ref, w); /* what woke it is one of the two */
+        return;
+    }
     ev_timer_stop(r->home->calls->w->loop, &r->timer);
     begin(r);
 }
@@ -380,7 +396,7 @@ void cluster_start(struct clusters *cs, struct call *front, const struct cluster
     r = run_new(cs, front, mode, forks);
     front->run = r;
     front->cancel = cancel;
-    if (front->plan.ref->state == REF_WAITING)
+    if (is_awaited(r))
         wait_for_list(r);
     else
         begin(r);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fatal.h"
+#include "gateway/typing.h"
 #include "gateway/wiring.h"
 
 /* One request in work. */
@@ -24,6 +25,7 @@ struct req {
     struct answer answer;
     struct problem problem;
     struct bound bound;
+    struct reply_opts reply; /* the policy's, when the method asks for others */
     enum outcome outcome;
     bool refused; /* the answer is known from the head */
     bool options; /* it is a 204 with Allow */
@@ -268,6 +270,8 @@ static void on_end(struct call *c)
     r->call = NULL; /* the answer may end the request */
     if (r->route != NULL && r->route->cluster->settle != NULL)
         r->route->cluster->settle(c);
+    if (c->outcome == OUTCOME_METHOD_NOT_FOUND || c->outcome == OUTCOME_AMBIGUOUS_METHOD)
+        refs_describe_again(c->plan.ref);
     if (c->outcome == OUTCOME_OK) {
         answer_result(r, c);
     } else {
@@ -303,33 +307,18 @@ static bool argument_text(void *user, unsigned index, struct str *out)
 
 static void plan_call(struct req *r, struct call *c, struct ref *ref)
 {
-    const struct policy *p = r->policy;
-    unsigned n = r->home->n_workers;
-    bool idempotent = r->route != NULL ? r->route->idempotent
-                                       : r->d.method_def != NULL && r->d.method_def->idempotent;
+    struct call_plan *plan = &c->plan;
 
-    c->plan = (struct call_plan){
-        .ref = ref,
-        .method = r->method,
-        .timeout_ms = p->timeout_ms,
-        .timeout_explicit = p->timeout_set,
-        .max_timeout_ms = r->route != NULL ? p->max_timeout_ms
-                                           : r->gen->settings->direct.max_timeout_ms,
-        .per_try_timeout_ms = p->retry.per_try_timeout_ms,
-        .attempts = p->retry.attempts,
-        .conditions = p->retry.conditions,
-        .idempotent = idempotent,
-        .idempotent_conditions = p->retry.idempotent_conditions,
-        .budget_percent = p->retry.budget_percent,
-        .budget_min = p->retry.budget_min,
-        .max_requests = wiring_share(p->breakers.max_requests, n),
-        .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n),
-        .one_way = r->route != NULL && r->route->oneway,
-        .balancer = p->balancer,
-        .wish = {.hash_arguments = p->hash.indexes, .hash_nodes = p->hash.nodes},
-        .reply = &p->reply_opts,
-        .argument = argument_text,
-    };
+    wiring_plan(r->policy, r->home->n_workers, plan);
+    plan->ref = ref;
+    plan->method = r->method;
+    if (r->route == NULL)
+        plan->max_timeout_ms = r->gen->settings->direct.max_timeout_ms;
+    plan->idempotent = r->route != NULL ? r->route->idempotent
+                                        : r->d.method_def != NULL && r->d.method_def->idempotent;
+    plan->one_way = r->route != NULL && r->route->oneway;
+    plan->reply = &r->reply;
+    plan->argument = argument_text;
 }
 
 static void fill_attachments(struct req *r, struct call *c)
@@ -366,15 +355,53 @@ static void fill_hash_key(struct req *r, struct call *c)
         c->plan.balancer = &balance_consistenthash;
 }
 
+/* What this worker has of the reference; NULL: no list yet, or nobody has asked for it. */
+static struct ref *known_ref(const struct req *r)
+{
+    const struct service *s = r->route != NULL ? r->route->service : r->d.service;
+
+    if (s != NULL && r->gen->service_refs[s->index] != NULL)
+        return r->gen->service_refs[s->index];
+    return r->route == NULL ? refs_known(r->home->refs, &r->key) : NULL;
+}
+
+static bool encode(struct req *r, struct call *c, struct ref *ref)
+{
+    struct definitions *d = ref != NULL ? ref->definitions : NULL;
+    bool returns_float = false;
+
+    if (typing_apply(d, r->method, &r->bound, &returns_float, &r->problem) == TYPING_REFUSED) {
+        refs_describe_again(ref);
+        return false;
+    }
+    r->reply = r->policy->reply_opts;
+    r->reply.result_is_float = returns_float;
+    buf_truncate(&c->middle, 0);
+    return bind_encode(r->method, &r->bound, &r->policy->args_opts, &c->middle, &r->problem);
+}
+
+static bool on_known(struct call *c)
+{
+    struct req *r = c->user;
+
+    if (c->plan.ref->definitions == NULL || encode(r, c, c->plan.ref))
+        return true;
+    c->problem = r->problem;
+    return false;
+}
+
 /* Arguments, timeout and attachments into the call; false: the problem is set. */
 static bool prepare(struct req *r, struct call *c)
 {
+    struct ref *ref = known_ref(r);
     struct str query_timeout = r->route != NULL ? STR_NONE : r->d.timeout;
 
     c->middle.limit = r->gen->settings->limits.request_body * 4 + 65536;
-    if (!bind_content_type(&r->x->request, &r->problem) || !bind_request(r) ||
-        !bind_encode(r->method, &r->bound, &r->policy->args_opts, &c->middle, &r->problem))
+    if (!bind_content_type(&r->x->request, &r->problem) || !bind_request(r) || !encode(r, c, ref))
         return false;
+    if ((ref == NULL || (ref->definitions == NULL && ref_is_awaited(ref, true))) &&
+        typing_matters(&r->bound))
+        c->on_known = on_known;
     fill_attachments(r, c);
     fill_hash_key(r, c);
     return bind_timeout(&r->x->request, query_timeout, c->plan.max_timeout_ms, &c->plan.timeout_ms,

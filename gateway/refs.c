@@ -252,11 +252,16 @@ static struct ref *new_ref(struct refs *rs, const char *key_text)
     return r;
 }
 
+/* One that was woken may wait on, for the definitions. */
 static void wake_waiters(struct ref *r)
 {
+    struct list todo;
     struct list *l = NULL;
 
-    while ((l = list_take(&r->waiting)) != NULL) {
+    list_init(&todo);
+    while ((l = list_take(&r->waiting)) != NULL)
+        list_add(&todo, l);
+    while ((l = list_take(&todo)) != NULL) {
         struct ref_waiter *w = container_of(l, struct ref_waiter, link);
 
         w->on_list(w);
@@ -270,6 +275,7 @@ static void free_ref(struct ref *r)
     HASH_DEL(r->home->by_key, r);
     for (size_t i = 0; i < r->n_endpoints; i++)
         retire(r->endpoints[i]);
+    definitions_put(r->definitions);
     directory_put(r->directory);
     free_lists(r);
     balance_state_free(r->balance);
@@ -337,6 +343,30 @@ struct ref *refs_get(struct refs *rs, const struct refkey *k, const char *regist
     if (rs->opts.registry != NULL)
         registry_want(rs->opts.registry, &r->key, registry_name, rs->opts.box);
     return r;
+}
+
+struct ref *refs_known(struct refs *rs, const struct refkey *k)
+{
+    char text[REFKEY_TEXT_MAX + 1];
+    struct buf b = {.data = (uint8_t *)text, .cap = sizeof(text), .limit = sizeof(text)};
+    struct ref *r = NULL;
+
+    refkey_print(k, &b);
+    buf_add_u8(&b, '\0');
+    r = find(rs, text);
+    return r != NULL && r->state == REF_KNOWN ? r : NULL;
+}
+
+enum { DESCRIBE_APART_MS = 2000 };
+
+void refs_describe_again(struct ref *r)
+{
+    uint64_t now = r->home->w->now_ms;
+
+    if (r->home->opts.registry == NULL || now - r->described_ms < DESCRIBE_APART_MS)
+        return;
+    r->described_ms = now;
+    registry_describe(r->home->opts.registry, str_from(r->key_text));
 }
 
 struct ref *refs_pin(struct refs *rs, const struct refkey *k)
@@ -408,9 +438,19 @@ static void on_directory(struct refs *rs, struct ref *r, struct registry_mail *m
         NULL) /* another worker asked, or the configuration names it: known before it is used */
         r = new_ref(rs, m->key_text);
     set_directory(r, m->directory);
+    r->definitions_follow = m->definitions_follow;
     r->state = REF_KNOWN;
     r->refusal = REFUSAL_NONE;
     r->gone = false;
+    wake_waiters(r);
+}
+
+static void on_definitions(struct ref *r, struct registry_mail *m)
+{
+    definitions_put(r->definitions);
+    r->definitions = m->definitions;
+    m->definitions = NULL;
+    r->definitions_follow = false;
     wake_waiters(r);
 }
 
@@ -421,6 +461,10 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
     switch (m->kind) {
     case REGISTRY_MAIL_DIRECTORY:
         on_directory(rs, r, m);
+        break;
+    case REGISTRY_MAIL_DEFINITIONS:
+        if (r != NULL)
+            on_definitions(r, m);
         break;
     case REGISTRY_MAIL_REFUSED:
         if (r != NULL && r->state == REF_WAITING) {

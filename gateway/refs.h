@@ -57,8 +57,11 @@ struct ref {
     unsigned in_flight;
     struct refs *home;
     struct peer_opts peer_opts;
-    struct directory *directory; /* NULL until the first list */
-    struct endpoint **endpoints; /* one per provider of the directory, same order */
+    struct directory *directory;     /* NULL until the first list */
+    struct definitions *definitions; /* what its methods take; NULL = not known */
+    bool definitions_follow;         /* they are being read for the first time */
+    uint64_t described_ms;           /* when a call had them read again last */
+    struct endpoint **endpoints;     /* one per provider of the directory, same order */
     size_t n_endpoints;
     struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
     size_t n_usable;
@@ -78,7 +81,8 @@ struct ref {
 /* Embedded in the call while it waits. */
 struct ref_waiter {
     struct list link;
-    void (*on_list)(struct ref_waiter *w); /* the ref is KNOWN or REFUSED now */
+    void (*on_list)(struct ref_waiter
+                        *w); /* the ref is KNOWN or REFUSED now, its definitions may still follow */
 };
 
 static inline struct endpoint *ref_endpoint(const struct ref *r, size_t i)
@@ -117,10 +121,21 @@ void refs_unpin(struct ref *r) NONNULL;
 /* Parks the waiter until the first list; refs_unpark takes it out (deadline). */
 void refs_park(struct ref *r, struct ref_waiter *w) NONNULL;
 void refs_unpark(struct ref_waiter *w) NONNULL;
+/* A call that can use definitions waits for them as for the list. */
+static inline bool ref_is_awaited(const struct ref *r, bool definitions)
+{
+    return r->state == REF_WAITING || (definitions && r->definitions_follow);
+}
+
+/* The worker's view of `k` when it has a list; asks nobody.  NULL: none yet. */
+struct ref *refs_known(struct refs *rs, const struct refkey *k) NONNULL;
+/* A provider did not know a method as the definitions have it. */
+void refs_describe_again(struct ref *r) NONNULL;
+
 /* A call begins to use the reference. */
 void refs_touch(struct ref *r, uint64_t now_ms) NONNULL;
 
-/* Mail from the registry: DIRECTORY, REFUSED, EVICT, GONE.  Frees the mail. */
+/* Mail from the registry: DIRECTORY, DEFINITIONS, REFUSED, EVICT, GONE.  Frees the mail. */
 void refs_apply(struct refs *rs, struct registry_mail *m) NONNULL;
 /* Once a second: tells the registry which references were used, and which providers that it does not list
  * any more are of no use to this worker. */

@@ -198,16 +198,16 @@ static struct signatures *make(const struct definition *d)
 /* Two workers may make them at once; the later one throws its own away. */
 const struct signatures *signatures_of(struct definition *d)
 {
-    struct definition_tables *there = atomic_load_explicit(&d->tables, memory_order_acquire);
+    struct definition_tables *t = ref_late_get(&d->tables);
     struct signatures *s = NULL;
 
-    if (there != NULL)
-        return container_of(there, struct signatures, tables);
-    s = make(d);
-    if (atomic_compare_exchange_strong(&d->tables, &there, &s->tables))
-        return s;
-    tables_free(&s->tables);
-    return container_of(there, struct signatures, tables);
+    if (t == NULL) {
+        s = make(d);
+        t = ref_late_set(&d->tables, &s->tables);
+        if (t != &s->tables)
+            tables_free(&s->tables);
+    }
+    return container_of(t, struct signatures, tables);
 }
 
 size_t signatures_named(const struct signatures *s, struct str method,

@@ -155,3 +155,22 @@ void wiring_peer(const struct settings *s, const struct service *service, struct
     out->conn.max_buffered = s->limits.memory / wiring_workers(s);
     out->conn.max_response = (uint32_t)s->limits.response_body;
 }
+
+void wiring_plan(const struct policy *p, unsigned n_workers, struct call_plan *out)
+{
+    *out = (struct call_plan){
+        .timeout_ms = p->timeout_ms,
+        .timeout_explicit = p->timeout_set,
+        .max_timeout_ms = p->max_timeout_ms,
+        .per_try_timeout_ms = p->retry.per_try_timeout_ms,
+        .attempts = p->retry.attempts,
+        .conditions = p->retry.conditions,
+        .idempotent_conditions = p->retry.idempotent_conditions,
+        .budget_percent = p->retry.budget_percent,
+        .budget_min = p->retry.budget_min,
+        .max_requests = wiring_share(p->breakers.max_requests, n_workers),
+        .max_requests_per_provider = wiring_share(p->breakers.max_requests_per_provider, n_workers),
+        .balancer = p->balancer,
+        .wish = {.hash_arguments = p->hash.indexes, .hash_nodes = p->hash.nodes},
+    };
+}

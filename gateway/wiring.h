@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "registry/registry.h"
 #include "gateway/accesslog.h"
+#include "gateway/call.h"
 #include "gateway/exchange.h"
 #include "gateway/peer.h"
 #include "gateway/settings.h"
@@ -30,3 +31,5 @@ struct wanted_service *wiring_services(const struct settings *s, struct arena *a
                                        size_t *n) NONNULL MUST_CHECK;
 void wiring_peer(const struct settings *s, const struct service *service, struct peer_opts *out)
     __attribute__((nonnull(1, 3)));
+/* What a policy says of a call; the rest of `out` is cleared. */
+void wiring_plan(const struct policy *p, unsigned n_workers, struct call_plan *out) NONNULL;
