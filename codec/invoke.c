@@ -4,13 +4,25 @@
 #include "codec/hs2_write.h"
 #include "codec/utf.h"
 
-void invoke_prefix(struct str interface, struct str version, struct buf *out)
+void invoke_typed(struct str interface, struct str version, struct str method,
+                  struct str descriptor, struct buf *out)
 {
     hs2_put_ascii(out, STR("2.0.2"));
     hs2_put_string(out, interface);
     hs2_put_string(out, version.n != 0 ? version : STR("0.0.0"));
-    hs2_put_ascii(out, STR("$invoke"));
-    hs2_put_ascii(out, STR("Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/Object;"));
+    hs2_put_string(out, method);
+    hs2_put_string(out, descriptor);
+}
+
+void invoke_string(struct str value, struct buf *out)
+{
+    hs2_put_string(out, value);
+}
+
+void invoke_prefix(struct str interface, struct str version, struct buf *out)
+{
+    invoke_typed(interface, version, STR("$invoke"),
+                 STR("Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/Object;"), out);
 }
 
 static bool all_typed(const struct arg *args, size_t n)

@@ -19,6 +19,12 @@
 void invoke_prefix(struct str interface, struct str version, struct buf *out)
     __attribute__((nonnull(3)));
 
+/* The same of an ordinary call, which names the method itself; its arguments follow as plain values. */
+void invoke_typed(struct str interface, struct str version, struct str method,
+                  struct str descriptor, struct buf *out) __attribute__((nonnull(5)));
+/* One such argument. */
+void invoke_string(struct str value, struct buf *out) __attribute__((nonnull(2)));
+
 /*
  * Fields 6 to 8: method, parameter types (null unless every args[i].type is set), arguments.
  * On failure `out` is truncated to where it was and `e` says what the client has to mend.

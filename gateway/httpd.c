@@ -575,6 +575,12 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
     wiring_peer(o->settings, NULL, &ro.peer);
     h->peers = peers_new(w);
     h->refs = refs_new(w, h->peers, &ro);
+    h->asker = (struct asker){.w = w,
+                              .peers = h->peers,
+                              .registry = o->registry,
+                              .decoder = h->calls.decoder,
+                              .opts = ro.peer};
+    asker_init(&h->asker);
     h->direct_stats = route_stats_get(&h->stats, STR("direct"), STR("direct"));
     h->other_stats = route_stats_get(&h->stats, STR("-"), STR("_none"));
     wiring_accesslog(o->settings, &ao);
@@ -591,6 +597,7 @@ void httpd_free(struct httpd *h)
     accesslog_close(&h->log);
     generation_free(h->gen); /* the last one: no request is left */
     refs_free(h->refs);
+    asker_free(&h->asker);
     peers_free(h->peers);
     clusters_free(&h->clusters);
     calls_free(&h->calls);
@@ -602,6 +609,10 @@ void httpd_free(struct httpd *h)
 
 void httpd_on_registry(struct httpd *h, struct registry_mail *m)
 {
+    if (m->kind == REGISTRY_MAIL_ASK) {
+        asker_ask(&h->asker, m->ask);
+        m->ask = NULL;
+    }
     refs_apply(h->refs, m);
 }
 

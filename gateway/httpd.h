@@ -18,6 +18,7 @@
 #include "base/stats.h"
 #include "gateway/accesslog.h"
 #include "gateway/answer.h"
+#include "gateway/asker.h"
 #include "gateway/bind.h"
 #include "gateway/call.h"
 #include "gateway/cluster.h"
@@ -41,6 +42,7 @@ struct httpd {
     struct clusters clusters;
     struct peers *peers;
     struct refs *refs;
+    struct asker asker;
     struct accesslog log;
     struct generation *gen;
     struct list free_requests;

@@ -10,6 +10,8 @@
 #define S struct settings
 
 static const char *const log_levels[] = {"debug", "info", "notice", "warn", "error", NULL};
+/* The values of `enum discovery` without the first. */
+static const char *const discovery_choices[] = {"auto", "interface", "application", NULL};
 static const char *const text_json[] = {"text", "json", NULL};
 static const char *const json_combined[] = {"json", "combined", NULL};
 static const char *const w3c_none[] = {"w3c", "none", NULL};
@@ -312,6 +314,13 @@ static const struct key keys_registries[] = {
      .check = is_chroot,
      .form = "a node path such as /prod",
      .help = "Node below which everything is: root, rules, instances."},
+    {.name = "discovery",
+     ROW_CHOICE(R, discovery),
+     .def = "interface",
+     .choices = discovery_choices,
+     .restart = true,
+     .help =
+         "Where providers are looked for: interface (ROOT/IFACE/providers), application (instances of 3.x) or auto: both."},
     {.name = "session_timeout",
      ROW_MS(R, session_timeout_ms),
      .def = "30s",

@@ -484,6 +484,7 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
         break;
     case REGISTRY_MAIL_REPORT:
     case REGISTRY_MAIL_STATUS:
+    case REGISTRY_MAIL_ASK:
         break;
     }
     registry_mail_free(m);

@@ -246,6 +246,7 @@ struct registry_settings {
     struct str address;
     struct str root;
     struct str config_root;
+    uint32_t discovery; /* 0 auto, 1 interface, 2 application */
     struct str chroot;
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;

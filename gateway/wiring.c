@@ -97,6 +97,7 @@ void wiring_registry(const struct settings *s, struct arena *a, struct registry_
             .address = r->address.p,
             .root = r->root.p,
             .config_root = r->config_root.p,
+            .discovery = (enum discovery)(DISCOVERY_AUTO + r->discovery),
             .chroot = r->chroot.p,
             .session_timeout_ms = r->session_timeout_ms,
             .connect_timeout_ms = r->connect_timeout_ms,

@@ -331,6 +331,7 @@ static void configure_one(struct registry *r, const struct wanted_service *w)
     struct source *s = w->n_urls != 0 ? NULL : cache_source(r, w->registry);
     char key[REFKEY_TEXT_MAX + 1];
     struct reference *ref = NULL;
+    bool moved = false;
 
     if (s == NULL)
         s = &r->fixed;
@@ -346,9 +347,12 @@ static void configure_one(struct registry *r, const struct wanted_service *w)
             reference_set_fixed(ref, w->urls, w->n_urls);
         (void)reference_use_snapshot(ref);
     }
+    moved = reference_set_discovery(ref, w->discovery, w->provided_by);
     reference_set_pinned(ref, true);
     if (!ref->watched)
         reference_subscribe(ref);
+    else if (moved)
+        ref->source->kind->watch(ref->source->impl, ref);
 }
 
 void cache_configure(struct registry *r, const struct wanted_service *services, size_t n)

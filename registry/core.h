@@ -60,6 +60,7 @@ struct snapshot_entry {
     size_t n;
     int64_t czxid;
     uint64_t saved_wall_ms;
+    struct str apps; /* of the mapping, with commas */
     char key[];
 };
 
@@ -83,6 +84,7 @@ struct registry {
     struct source fixed; /* of services with fixed providers */
     struct mailbox *workers[WORKERS_MAX];
     unsigned n_workers;
+    unsigned next_asked; /* the worker that asks the next instance */
     unsigned n_evicting; /* references whose workers were asked */
     unsigned lookups_this_second;
     bool configured;
@@ -134,6 +136,12 @@ struct outgoing {
 void registry_send(const struct registry *r, unsigned worker, const struct outgoing *o) NONNULL;
 void registry_send_all(const struct registry *r, const struct outgoing *o) NONNULL;
 void registry_mark_dirty(struct registry *r) NONNULL;
+
+/* Resolved and allowed, or false with a sentence. */
+bool provider_address(const struct source *s, struct str host, uint16_t port, union address *out,
+                      struct err *e) __attribute__((nonnull(1, 4, 5))) MUST_CHECK;
+/* One of the workers asks; there must be one.  The answer goes to the kind's on_metadata. */
+void registry_ask_metadata(const struct source *s, const struct metadata_question *q) NONNULL;
 
 /* ---- cache.c ---- */
 struct reference *cache_find(struct registry *r, struct str key_text) NONNULL;

@@ -47,6 +47,17 @@ struct list_report {
     bool rolled_back;            /* the list is older than one that was read before */
     const struct ruleset *rules; /* for the reference that is told; NULL = none */
     struct str consumer_ip;      /* ours, which rules may name */
+    /* Behind the first `n_interface` URLs are those of applications' instances. */
+    size_t n_interface;
+    bool apps_exist; /* as `exists` and `czxid`, of what says which applications these are */
+    int64_t apps_czxid;
+};
+
+/* An instance that must be asked; texts are copied. */
+struct metadata_question {
+    union address addr;
+    const char *app;
+    const char *revision;
 };
 
 struct registry_kind {
@@ -73,6 +84,10 @@ struct registry_kind {
      * by reference_on_definition, never before it returns; a lost session answers nothing.  False: not now, or there
      * can be none.  NULL: this kind has none. */
     bool (*describe)(void *kind, struct reference *ref, const struct provider *p);
+    /* The applications that the reference's interface has in the registry, with commas.  May be NULL. */
+    void (*print_apps)(const struct reference *ref, struct buf *out);
+    /* The answer to a metadata_question; p == NULL: none.  May be NULL. */
+    void (*on_metadata)(void *kind, const char *app, const char *revision, struct str json);
     /* True: there is work for the next tick. */
     bool (*tick)(void *kind, uint64_t now_ms);
     /* Adds members to the registry's entry of the report: state, server, … */

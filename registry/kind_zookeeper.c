@@ -102,6 +102,7 @@ static void zk_close(void *kind)
 
     ASSERT(z->paths == NULL);
     zk_config_free(z);
+    zk_apps_free(z);
     zk_sessions_close(z);
     free(z);
 }
@@ -189,6 +190,8 @@ const struct registry_kind registry_kind_zookeeper = {
     .publish = zk_publish,
     .unpublish = zk_unpublish,
     .node_name = zk_node_name,
+    .print_apps = zk_print_apps,
+    .on_metadata = zk_on_metadata,
     .tick = zk_tick,
     .report = zk_report,
     .check = zk_check,

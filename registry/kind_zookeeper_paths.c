@@ -253,10 +253,13 @@ static void on_providers(struct zk_path *p, const struct zk_op *op)
         note_zxid(p, &op->stat, &l);
     if (l.exists && zk_wants_watch(p) && !op->watch)
         mark_dirty(p); /* it became a subscription while this read was under way */
+    if (zk_mapping_holds(p))
+        return;
     arena_init(&a);
-    urls = arena_alloc(&a, (op->n_names + 1) * sizeof(*urls));
+    urls = arena_alloc(&a, (op->n_names + zk_mapping_count(p) + 1) * sizeof(*urls));
     l.n = l.exists ? decode_names(op, &a, urls) : 0;
     l.urls = urls;
+    zk_mapping_report(p, &a, urls, &l);
     if (rules_are_read(p, &l, &apps))
         deliver(p, &l, &apps, NULL);
     else
@@ -325,7 +328,7 @@ static void read_node(struct zk_path *p, enum zk_category c)
     arena_init(&a);
     op = zk_op_new(p->session, p->interface, path_of(p, c, &a), on_children);
     arena_free(&a);
-    op->step = c;
+    op->step = (int)c;
     op->watch = zk_wants_watch(p);
     p->node[c].in_flight = true;
     zk_op_sent(op, zoo_awget_children2(h->h, op->path, op->watch ? zk_watcher : NULL,
@@ -346,6 +349,7 @@ static void read_next(struct zk_path *p)
 
 static void read_now(struct zk_path *p, uint64_t now)
 {
+    zk_mapping_before_providers(p);
     list_remove(&p->dirty);
     p->reading = true;
     p->last_read_ms = now;
@@ -409,6 +413,7 @@ void zk_paths_lost(struct zk_session *s)
             set_watch(p, (enum zk_category)c, false);
             p->node[c].in_flight = false;
         }
+        zk_mapping_lost(p);
         p->reading = false;
         p->last_read_ms = p->not_before_ms = 0;
         mark_dirty(p);
@@ -417,8 +422,7 @@ void zk_paths_lost(struct zk_session *s)
 
 /* ---------------------------------------------------------------- references come and go */
 
-/* The first session that has room for one more watch. */
-static struct zk_session *session_for(struct zk *z, size_t bytes)
+struct zk_session *zk_session_for(struct zk *z, size_t bytes)
 {
     size_t budget = z->source->home->opts.watch_bytes;
 
@@ -451,9 +455,10 @@ static struct zk_path *new_path(struct zk *z, struct str interface)
     struct zk_path *p = xcalloc(1, sizeof(*p) + interface.n + 1);
 
     memcpy(p->interface, interface.p, interface.n);
-    p->bytes = bytes_of(z, interface);
-    p->session = session_for(z, p->bytes);
+    p->bytes = bytes_of(z, interface) + zk_mapping_bytes(z, interface);
+    p->session = zk_session_for(z, p->bytes);
     p->session->watch_bytes += p->bytes;
+    zk_mapping_init(p);
     list_init(&p->dirty);
     list_init(&p->refs);
     list_init(&p->link);
@@ -499,6 +504,7 @@ static void free_path(struct zk_path *p)
         unwatch(p, (enum zk_category)c);
     for (size_t i = 0; i < ARRAY_LEN(p->rules); i++)
         rules_put(p->rules[i]);
+    zk_mapping_free(p);
     p->session->watch_bytes -= p->bytes;
     list_remove(&p->dirty);
     list_remove(&p->link);
@@ -522,6 +528,7 @@ void zk_watch(void *kind, struct reference *ref)
         list_add(&zr->path->refs, &zr->link);
         ref->kind_ref = zr;
     }
+    zk_mapping_on_reference(zr->path, ref);
     zr->path->last_read_ms = 0; /* who is new does not wait for the pace of changes */
     zk_path_read(zr->path);
 }

@@ -126,6 +126,7 @@ static void retire(struct zk_session *s)
     set_connected(s, false);
     zk_config_lost(s);
     zk_paths_lost(s);
+    zk_apps_lost(s);
     zk_consumer_lost(s);
     if (h == NULL)
         return;
@@ -155,6 +156,10 @@ struct zk_session *zk_session_new(struct zk *z)
     list_init(&s->closing);
     list_init(&s->paths);
     list_init(&s->dirty);
+    list_init(&s->apps);
+    list_init(&s->app_reads);
+    list_init(&s->instances);
+    list_init(&s->instance_reads);
     list_init(&s->publish);
     list_init(&s->retry);
     list_init(&s->standing);
@@ -266,7 +271,8 @@ static void run_event(struct registry_post *p)
             on_session_event(s, e);
         } else {
             counter_add(&numbers_of(s)->events, 1);
-            zk_paths_event(s, e->path);
+            if (!zk_apps_event(s, e->path))
+                zk_paths_event(s, e->path);
         }
     }
     free(e);
@@ -353,6 +359,7 @@ bool zk_session_tick(struct zk_session *s, uint64_t now)
         renew(s, "connected again and again without an answer");
     if (zk_can_send(s)) {
         more = zk_config_tick(s, now);
+        more = zk_apps_tick(s, now) || more;
         more = zk_paths_tick(s, now) || more;
         more = zk_consumer_tick(s, now) || more;
     }

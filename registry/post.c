@@ -18,6 +18,7 @@ enum post_kind {
     POST_TOUCH,
     POST_EVICT_ANSWER,
     POST_UNLISTED_LOST,
+    POST_METADATA,
     POST_REFRESH,
     POST_DESCRIBE,
     POST_REPORT,
@@ -41,6 +42,7 @@ struct post {
     struct directory *directory; /* counted */
     const size_t *lost;
     size_t n_lost;
+    struct metadata_ask *ask; /* owned */
 };
 
 /* ---------------------------------------------------------------- in the registry's thread */
@@ -99,7 +101,7 @@ static void on_report(struct registry *r, const struct post *p)
 static void on_post(struct registry *r, struct post *p)
 {
     unsigned worker = worker_index(r, p->box);
-    struct reference *ref = cache_find(r, p->text);
+    struct reference *ref = p->kind != POST_METADATA ? cache_find(r, p->text) : NULL;
 
     switch (p->kind) {
     case POST_ADD_WORKER:
@@ -122,6 +124,10 @@ static void on_post(struct registry *r, struct post *p)
     case POST_UNLISTED_LOST:
         if (worker < r->n_workers && ref != NULL)
             reference_unlisted_lost(ref, worker, p->directory, p->lost, p->n_lost);
+        break;
+    case POST_METADATA:
+        p->ask->source->kind->on_metadata(p->ask->source->impl, p->ask->app, p->ask->revision,
+                                          p->text);
         break;
     case POST_REFRESH:
         if (ref != NULL)
@@ -147,6 +153,7 @@ static void run_post(struct registry_post *head)
     if (!p->to->stopping)
         on_post(p->to, p);
     directory_put(p->directory);
+    free(p->ask);
     arena_free(&p->arena);
     free(p);
 }
@@ -211,6 +218,8 @@ void registry_configure(struct registry *r, const struct wanted_service *service
             urls[j] = arena_str(&p->arena, services[i].urls[j]);
         w->urls = urls;
         w->n_urls = services[i].n_urls;
+        w->discovery = services[i].discovery;
+        w->provided_by = arena_str(&p->arena, services[i].provided_by);
     }
     post(p);
 }
@@ -257,6 +266,16 @@ void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str 
         memcpy(copy, lost, n * sizeof(*copy));
     p->lost = copy;
     p->n_lost = n;
+    post(p);
+}
+
+void registry_metadata(struct registry *r, struct metadata_ask *ask, struct str json)
+{
+    struct post *p = new_post(r, POST_METADATA);
+
+    p->ask = ask;
+    if (json.p != NULL)
+        p->text = arena_str(&p->arena, json);
     post(p);
 }
 

@@ -205,6 +205,7 @@ void reference_free(struct reference *ref, bool tell)
         free(ref->events[i].text);
     free(ref->events);
     free(ref->fixed_urls);
+    free((char *)(uintptr_t)ref->provided_by.p);
     free(ref->lost);
     free(ref->key_text);
     free(ref);
@@ -228,6 +229,33 @@ void reference_set_fixed(struct reference *ref, const struct str *urls, size_t n
     }
     ref->fixed_urls = v;
     ref->n_fixed_urls = n;
+}
+
+bool reference_set_discovery(struct reference *ref, enum discovery d, struct str provided_by)
+{
+    bool same = ref->discovery == d && str_eq(ref->provided_by, provided_by);
+
+    if (same)
+        return false;
+    free((char *)(uintptr_t)ref->provided_by.p);
+    ref->discovery = d;
+    ref->provided_by = STR_NONE;
+    if (provided_by.n != 0) {
+        char *copy = xcalloc(1, provided_by.n);
+
+        memcpy(copy, provided_by.p, provided_by.n);
+        ref->provided_by = (struct str){copy, provided_by.n};
+    }
+    return true;
+}
+
+enum discovery reference_discovery(const struct reference *ref)
+{
+    enum discovery d = ref->discovery;
+
+    if (d == DISCOVERY_INHERIT)
+        d = ref->source->conf.discovery;
+    return d != DISCOVERY_INHERIT ? d : DISCOVERY_AUTO;
 }
 
 void reference_look_up(struct reference *ref)

@@ -53,6 +53,8 @@ struct reference {
     bool pinned;     /* by the configuration: never evicted */
     bool watched;    /* false: a look-up */
     bool wants_room; /* a look-up that found providers while all places are taken */
+    enum discovery discovery;
+    struct str provided_by; /* applications, with commas; owned */
     uint64_t created_ms;
     uint64_t created_wall_ms;
     uint64_t last_used_ms;
@@ -97,6 +99,11 @@ void reference_set_pinned(struct reference *ref, bool pinned) NONNULL;
 /* Fixed providers; copies. */
 void reference_set_fixed(struct reference *ref, const struct str *urls, size_t n)
     __attribute__((nonnull(1)));
+/* Where its providers are looked for; `provided_by` is copied.  True: that is new. */
+bool reference_set_discovery(struct reference *ref, enum discovery d, struct str provided_by)
+    __attribute__((nonnull(1)));
+/* Never DISCOVERY_INHERIT. */
+enum discovery reference_discovery(const struct reference *ref) NONNULL;
 /* The saved list, when there is one and the registry has not been heard.  True: it has a directory now. */
 bool reference_use_snapshot(struct reference *ref) NONNULL;
 /* First read.  May free the reference. */

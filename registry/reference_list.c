@@ -11,21 +11,28 @@
 
 /* ---------------------------------------------------------------- lists */
 
+bool provider_address(const struct source *s, struct str host, uint16_t port, union address *out,
+                      struct err *e)
+{
+    const struct registry_conf *c = &s->conf;
+
+    if (!resolve(s->home->resolver, host, port, out, e))
+        return false;
+    if (s->kind->fixed || network_allows(c->provider_networks, c->n_provider_networks, out))
+        return true;
+    err_set(e, "outside provider_networks");
+    return false;
+}
+
 /* Resolves the host; what may not be called says why. */
 static void settle(const struct reference *ref, struct provider *p)
 {
-    const struct registry_conf *c = &ref->source->conf;
     struct err e = {0};
     bool ok = false;
 
     if (p->unusable != USABLE && p->unusable != UNUSABLE_ADDRESS)
         return;
-    ok = resolve(ref->home->resolver, p->host, p->port, &p->addr, &e);
-    if (ok && !ref->source->kind->fixed &&
-        !network_allows(c->provider_networks, c->n_provider_networks, &p->addr)) {
-        err_set(&e, "outside provider_networks");
-        ok = false;
-    }
+    ok = provider_address(ref->source, p->host, p->port, &p->addr, &e);
     p->unusable = ok ? USABLE : UNUSABLE_ADDRESS;
     if (ok)
         return;
@@ -238,8 +245,35 @@ static void take_list(struct reference *ref, const struct list_report *l, struct
         registry_mark_dirty(ref->home);
 }
 
-void reference_on_list(struct reference *ref, const struct list_report *l)
+/* The part of it that the reference looks at.  Without a provider list of its own an interface is judged by what names its
+ * applications. */
+static struct list_report own_part(const struct reference *ref, const struct list_report *l)
 {
+    struct list_report own = *l;
+    enum discovery d = reference_discovery(ref);
+
+    if (ref->source->kind->fixed)
+        return own;
+    if (d == DISCOVERY_INTERFACE) {
+        own.n = l->n_interface;
+        return own;
+    }
+    if (d == DISCOVERY_APPLICATION) {
+        own.urls += l->n_interface;
+        own.n -= l->n_interface;
+        own.rolled_back = false;
+    }
+    if (d == DISCOVERY_APPLICATION || !l->exists) {
+        own.exists = l->apps_exist;
+        own.czxid = l->apps_czxid;
+    }
+    return own;
+}
+
+void reference_on_list(struct reference *ref, const struct list_report *report)
+{
+    const struct list_report own = own_part(ref, report);
+    const struct list_report *l = &own;
     size_t old_n = ref->directory != NULL ? ref->directory->n : 0;
     struct arena a;
     struct provider *v = NULL;
@@ -255,7 +289,8 @@ void reference_on_list(struct reference *ref, const struct list_report *l)
         forget_unknown(ref);
     } else if (ref->watched || cache_admit(ref->home, ref)) {
         take_list(ref, l, v, parties, listed);
-        if (listed != 0 && ref->source->conf.register_consumer)
+        /* the directory of an interface is its providers' to make, not ours */
+        if (listed != 0 && report->exists && ref->source->conf.register_consumer)
             ref->source->kind->publish(ref->source->impl, ref);
     }
     arena_free(&a);

@@ -16,6 +16,7 @@ void registry_mail_free(struct registry_mail *m)
 {
     directory_put(m->directory);
     definitions_put(m->definitions);
+    free(m->ask);
     buf_free(&m->report);
     free(m->key_text);
     free(m);
@@ -43,6 +44,23 @@ void registry_send(const struct registry *r, unsigned worker, const struct outgo
     m->definitions = o->definitions != NULL ? definitions_get(o->definitions) : NULL;
     m->definitions_follow = o->definitions_follow;
     mailbox_push(r->workers[worker], &m->mail);
+}
+
+void registry_ask_metadata(const struct source *s, const struct metadata_question *q)
+{
+    struct registry *r = s->home;
+    struct registry_mail *m = registry_mail_new(REGISTRY_MAIL_ASK);
+    size_t n_app = strlen(q->app) + 1;
+    size_t n_revision = strlen(q->revision) + 1;
+    struct metadata_ask *ask = xcalloc(1, sizeof(*ask) + n_app + n_revision);
+    char *texts = (char *)(ask + 1);
+
+    ASSERT(r->n_workers != 0);
+    memcpy(texts, q->app, n_app);
+    memcpy(texts + n_app, q->revision, n_revision);
+    *ask = (struct metadata_ask){q->addr, s, texts, texts + n_app};
+    m->ask = ask;
+    mailbox_push(r->workers[r->next_asked++ % r->n_workers], &m->mail);
 }
 
 void registry_send_all(const struct registry *r, const struct outgoing *o)

@@ -21,6 +21,15 @@
 #include "registry/url.h"
 
 struct registry;
+struct source;
+
+/* Where providers are looked for (docs/REGISTRY.md section 6). */
+enum discovery {
+    DISCOVERY_INHERIT = 0, /* of a service: as its registry; of a registry: both places */
+    DISCOVERY_AUTO,        /* both places, one provider per identity */
+    DISCOVERY_INTERFACE,   /* ROOT/IFACE/providers */
+    DISCOVERY_APPLICATION, /* the instances of applications */
+};
 
 /* One registry of the configuration; texts must live as long as the registry. */
 struct registry_conf {
@@ -32,6 +41,7 @@ struct registry_conf {
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
+    enum discovery discovery;
     uint64_t snapshot_max_age_ms; /* 0 = never too old */
     const struct network
         *provider_networks; /* none: everything but link-local, metadata, 0.0.0.0, multicast */
@@ -62,6 +72,8 @@ struct wanted_service {
     const char *registry;   /* name; NULL with fixed providers */
     const struct str *urls; /* fixed providers (dubbo://…) */
     size_t n_urls;
+    enum discovery discovery;
+    struct str provided_by; /* applications that have it whatever the mapping says, with commas */
 };
 
 enum reference_state {
@@ -85,6 +97,7 @@ enum registry_mail_kind {
     REGISTRY_MAIL_GONE,   /* `key` was evicted: drop what you hold of it */
     REGISTRY_MAIL_REPORT, /* answer to registry_report: `report` holds JSON */
     REGISTRY_MAIL_STATUS, /* readiness changed: look at registry_numbers */
+    REGISTRY_MAIL_ASK,    /* `ask` wants to know what an instance exports */
 };
 
 enum registry_refusal {
@@ -92,6 +105,14 @@ enum registry_refusal {
     REFUSAL_UNKNOWN,  /* the registry has no such interface: 503 NO_PROVIDER */
     REFUSAL_LIMIT,    /* all references busy, or too many look-ups: 503 REFERENCE_LIMIT */
     REFUSAL_STARTING, /* no list yet from anywhere and the registry does not answer: 503 STARTING */
+};
+
+/* What does the instance at `addr` export?  Answered with registry_metadata. */
+struct metadata_ask {
+    union address addr;
+    const struct source *source; /* the registry thread's */
+    const char *app;
+    const char *revision;
 };
 
 struct registry_mail {
@@ -104,6 +125,7 @@ struct registry_mail {
     struct definitions *definitions;
     void *cookie; /* of registry_report */
     struct buf report;
+    struct metadata_ask *ask; /* owned by the mail until it is taken out */
 };
 void registry_mail_free(struct registry_mail *m) NONNULL;
 
@@ -142,6 +164,10 @@ void registry_unlisted_lost(struct registry *r, struct mailbox *box, struct str 
 
 /* A provider does not know a method as the definitions have it: they are read again, if that was not just done. */
 void registry_describe(struct registry *r, struct str key_text) __attribute__((nonnull(1)));
+/* The answer to REGISTRY_MAIL_ASK, which takes `ask` over: the JSON text of the provider's MetadataInfo; p == NULL: it did
+ * not answer. */
+void registry_metadata(struct registry *r, struct metadata_ask *ask, struct str json)
+    __attribute__((nonnull(1, 2)));
 
 /* Reads the list of one reference again. */
 void registry_refresh(struct registry *r, struct str key_text) __attribute__((nonnull(1)));

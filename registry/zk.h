@@ -11,6 +11,7 @@
  *   kind_zookeeper_metadata.c   what providers publish of their methods
  *   kind_zookeeper_consumer.c   our consumer nodes
  *   kind_zookeeper_acl.c        who may do what with them
+ *   zk_apps.h                   applications and their instances
  *
  * The client library runs two threads per handle.  Its callbacks copy what they got and post it to the
  * registry thread; nothing else happens there.  Only asynchronous calls are used.  All structs belong to the
@@ -73,6 +74,11 @@ struct zk_session {
     struct list dirty; /* zk_path.dirty */
     size_t watch_bytes;
 
+    struct list apps;           /* zk_app.link */
+    struct list app_reads;      /* zk_app.reading */
+    struct list instances;      /* zk_instance.link */
+    struct list instance_reads; /* zk_instance.queue */
+
     struct list publish;  /* zk_ref.queue: nodes to be written */
     struct list retry;    /* zk_ref.queue: failed ones */
     struct list standing; /* zk_ref.queue: written ones, longest unchecked first */
@@ -102,6 +108,7 @@ struct zk {
     struct list sessions;
     struct zk_path *paths; /* by interface */
     struct zk_config config;
+    struct zk_app *apps;  /* by name */
     char consumer_ip[64]; /* fixed at the first session */
     bool new_tree;        /* the root was made anew while we knew it */
 };
@@ -117,6 +124,16 @@ struct zk_node {
     bool watch_set;
 };
 
+/* ROOT/mapping/IFACE: which applications have the interface. */
+struct zk_mapping {
+    struct list uses; /* zk_use.of_path */
+    int64_t czxid;    /* of the node; 0 = there is none */
+    uint64_t held_ms; /* since when its first list waits, or waited, for applications; 0 = never */
+    bool in_flight;
+    bool known; /* read in this session, and no event since */
+    bool watch_set;
+};
+
 /* An interface: one read and watch of each of its nodes, any number of references. */
 struct zk_path {
     UT_hash_handle hh;
@@ -129,6 +146,7 @@ struct zk_path {
     uint64_t not_before_ms;
     int64_t pzxid;          /* of the last list of providers */
     struct rules *rules[2]; /* of its configurators and its routers; NULL: none */
+    struct zk_mapping mapping;
     unsigned failures;
     struct zk_node node[ZK_CATEGORIES];
     bool reading;    /* from the first node to the last */
@@ -244,6 +262,8 @@ bool zk_wants_watch(const struct zk_path *p);
 void zk_path_read(struct zk_path *p);
 /* Sets `flag` and counts. */
 void zk_count_watch(struct zk_session *s, bool *flag, bool on);
+/* The first session that has room for so many bytes of watched paths. */
+struct zk_session *zk_session_for(struct zk *z, size_t bytes);
 void zk_remove_watch(struct zk_session *s, const char *path);
 
 /* ---- rules ---- */
@@ -283,6 +303,31 @@ const struct ACL_vector *zk_acl_of(const struct zk_ref *zr);
 bool zk_describe(void *kind, struct reference *ref, const struct provider *p);
 /* The node of what the provider's application published; false: its names are no levels of a path. */
 bool zk_metadata_path(const char *root, const struct provider *p, struct buf *path);
+/* ---- applications ---- */
+void zk_mapping_init(struct zk_path *p);
+/* A reference came: it may want applications that the others do not. */
+void zk_mapping_on_reference(struct zk_path *p, const struct reference *ref);
+void zk_mapping_before_providers(struct zk_path *p);
+/* True: the list has come before what its applications say, and is read again when they have said it. */
+bool zk_mapping_holds(struct zk_path *p);
+/* How many URLs the applications add at most, and these. */
+size_t zk_mapping_count(const struct zk_path *p);
+void zk_mapping_report(const struct zk_path *p, struct arena *a, struct str *urls,
+                       struct list_report *l);
+void zk_mapping_event(struct zk_path *p);
+void zk_mapping_lost(struct zk_path *p);
+void zk_mapping_free(struct zk_path *p);
+/* Of the watched path. */
+size_t zk_mapping_bytes(const struct zk *z, struct str interface);
+/* True: the path was one of applications. */
+bool zk_apps_event(struct zk_session *s, const char *path);
+bool zk_apps_tick(struct zk_session *s, uint64_t now_ms);
+void zk_apps_lost(struct zk_session *s);
+void zk_apps_free(struct zk *z);
+/* What an instance said when it was asked; p == NULL: nothing. */
+void zk_on_metadata(void *kind, const char *app, const char *revision, struct str json);
+/* The names of the interface's applications, with commas, for the saved lists. */
+void zk_print_apps(const struct reference *ref, struct buf *out);
 
 /* ---- consumer nodes ---- */
 void zk_publish(void *kind, struct reference *ref);

@@ -365,6 +365,7 @@ int main(int argc, char **argv)
         .name = "main",
         .root = "/dubbo",
         .config_root = "/dubbo/config/dubbo",
+        .discovery = DISCOVERY_INTERFACE,
         .session_timeout_ms = 4000,
         .connect_timeout_ms = 1000,
         .register_consumer = true,

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Providers that register as instances of an application, alone and beside others (docs/REGISTRY.md section 6)."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+
+ONLY = os.environ.get("LINE")
+LINES = [line for line in ("3.2", "3.3") if not ONLY or line == ONLY]
+zk = None
+
+
+def start():
+    c = kit.Client()
+    for path in "/dubbo", "/services", "/grp":
+        if c.exists(path):
+            c.delete_tree(path)
+    return c
+
+
+def gateway(**more):
+    conf = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181", "discovery": "auto"}],
+            "direct": {"enabled": True, "allow": ["*"]}, "defaults": {"timeout": "3s"}}
+    conf.update(more)
+    return kit.Gateway(conf)
+
+
+def instance(line, port, name, *options):
+    return kit.JavaProvider(line, port, "zookeeper://127.0.0.1:2181", "register.mode=instance", "name=" + name,
+                            "app=app-" + name, *options)
+
+
+def ready(p):
+    kit.wait_until(lambda: p.proc.poll() is None and "READY " in p.output() + p.log(), 60, "the Java provider is ready")
+
+
+def names(n=40, iface=kit.RICH):
+    h = kit.Http()
+    return [h.post("/%s/whoami" % iface, "[]") for _ in range(n)]
+
+
+def used(n=40):
+    return sorted({body.strip('"') for status, body, _ in names(n) if status == 200})
+
+
+def instances_alone():
+    """Storage local and remote; the interface has no node of its own."""
+    for line in LINES:
+        c = start()
+        ps = [instance(line, 20880, "local", "metadata.type=local"), instance(line, 20881, "remote", "metadata.type=remote")]
+        for p in ps:
+            ready(p)
+        assert not c.exists("/dubbo/" + kit.RICH), c.children("/dubbo")
+        g = gateway()
+        kit.wait_until(lambda: used() == ["local", "remote"], 15, "both are called")
+        assert not c.exists("/dubbo/" + kit.RICH), "the directory of an interface is not ours to make"
+        ps[0].kill()
+        kit.wait_until(lambda: used() == ["remote"], 15, "the one that is left")
+        ps[1].kill()
+        g.stop()
+        c.close()
+
+
+def both_places():
+    """A provider that is in both places is one; beside it one that is an instance only (docs/TESTING.md, case 66)."""
+    c = start()
+    line = LINES[0]
+    a = kit.JavaProvider(line, 20880, "zookeeper://127.0.0.1:2181", "name=a")
+    b = instance(line, 20881, "b", "metadata.type=remote")
+    ready(a)
+    ready(b)
+    g = gateway()
+    kit.wait_until(lambda: used() == ["a", "b"], 15, "both are called")
+    listed = [x["address"] for x in g.reference(kit.RICH)["providers"]["list"]]
+    assert sorted(listed) == ["127.0.0.1:20880", "127.0.0.1:20881"], listed
+    n = [body.strip('"') for _, body, _ in names(400)].count("a")
+    assert 120 < n < 280, n
+    g.stop()
+    g = gateway(registries=[{"name": "main", "address": "zookeeper://127.0.0.1:2181"}])
+    kit.wait_until(lambda: used() == ["a"], 15, "interface-level discovery, the default, knows one")
+    g.stop()
+    a.kill()
+    b.kill()
+    c.close()
+
+
+def main():
+    global zk
+    zk = kit.ZooKeeper().start()
+    try:
+        kit.run([instances_alone, both_places])
+    finally:
+        zk.close()
+
+
+if __name__ == "__main__":
+    main()
