@@ -63,7 +63,7 @@ static bool is_primitive(struct str s)
 }
 
 /* 3.x writes Outer.In, 2.7 does for arrays; the provider looks for Outer$In.  A segment that starts with an
- * upper-case letter is a class, so what follows it is inside. */
+ * upper-case letter is a class, so all that follows is inside: packages are not. */
 static bool put_class(struct reader *r, struct str name)
 {
     bool inside = false;
@@ -74,7 +74,7 @@ static bool put_class(struct reader *r, struct str name)
 
         if (segment.n == 0 || is_digit(segment.p[0]) || (rest.p != NULL && rest.n == 0))
             return false;
-        inside = segment.p[0] >= 'A' && segment.p[0] <= 'Z';
+        inside = inside || (segment.p[0] >= 'A' && segment.p[0] <= 'Z');
         buf_add_str(r->out, segment);
         if (rest.n != 0)
             buf_add_u8(r->out, inside ? '$' : '.');
@@ -125,7 +125,7 @@ static bool put_type(struct reader *r, unsigned depth)
     word = take_word(r);
     if (word.n == 0)
         return false;
-    if (str_find(word, '.') == word.n && !is_primitive(word)) {
+    if (str_find(word, '.') == word.n && str_find(word, '$') == word.n && !is_primitive(word)) {
         buf_add_str(r->out, STR("java.lang.Object")); /* a type variable: T, K; it has no package */
     } else if (!put_class(r, word)) {
         return false;
