@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/invoke.h"
+#include "codec/java_text.h"
 #include "codec/json_read.h"
 #include "codec/utf.h"
 
@@ -156,12 +157,9 @@ bool bind_argument_text(const struct bound *b, unsigned index, struct arena *a, 
 
     if (index >= b->n)
         return false;
-    *out = str_trim(b->args[index].json);
-    if (json_kind_of(*out) != JSON_TOKEN_STRING)
-        return true;
-    buf_init(&text, out->n);
-    if (json_string_decode(*out, &text))
-        *out = arena_str(a, buf_str(&text));
+    buf_init(&text, b->args[index].json.n * 4 + 64); /* a number may get longer */
+    java_text_add(&b->args[index], &text);
+    *out = arena_str(a, buf_str(&text));
     buf_free(&text);
     return true;
 }

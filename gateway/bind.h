@@ -41,8 +41,7 @@ bool bind_route(const struct route_match *m, const struct request *r, struct are
 bool bind_direct(const struct direct_match *d, const struct request *r, struct arena *a,
                  struct bound *b, struct problem *p) NONNULL MUST_CHECK;
 
-/* Argument `index` as Java's String.valueOf() prints a scalar; arrays and objects as the request has them.  False:
- * there is none. */
+/* Argument `index` as java_text_add() prints it, for rules.  False: there is none. */
 bool bind_argument_text(const struct bound *b, unsigned index, struct arena *a,
                         struct str *out) NONNULL MUST_CHECK;
 /* Encodes; errors name the source. */

@@ -72,17 +72,23 @@ static void forward_headers(const struct route *route, const struct request *r, 
     }
 }
 
+static struct binder binder_of(const struct route_match *m, const struct policy *policy,
+                               const struct request *r, struct arena *a, struct problem *p)
+{
+    return (struct binder){.m = m,
+                           .r = r,
+                           .a = a,
+                           .p = p,
+                           .body = bind_body(r),
+                           .duplicate_keys_last = policy->args_opts.duplicate_keys_last,
+                           .max_depth = policy->args_opts.max_depth};
+}
+
 static void configured_attachments(const struct route_match *m, const struct policy *policy,
                                    const struct request *r, struct arena *a, struct buf *out)
 {
     struct problem ignored = {0};
-    struct binder b = {.m = m,
-                       .r = r,
-                       .a = a,
-                       .p = &ignored,
-                       .body = bind_body(r),
-                       .duplicate_keys_last = policy->args_opts.duplicate_keys_last,
-                       .max_depth = policy->args_opts.max_depth};
+    struct binder b = binder_of(m, policy, r, a, &ignored);
 
     for (size_t i = 0; i < policy->attachments.n; i++) {
         const struct named_source *s = &policy->attachments.v[i];
@@ -98,13 +104,7 @@ struct str bind_hash_key(const struct route_match *m, const struct policy *polic
                          const struct request *r, struct arena *a)
 {
     struct problem ignored = {0};
-    struct binder b = {.m = m,
-                       .r = r,
-                       .a = a,
-                       .p = &ignored,
-                       .body = bind_body(r),
-                       .duplicate_keys_last = policy->args_opts.duplicate_keys_last,
-                       .max_depth = policy->args_opts.max_depth};
+    struct binder b = binder_of(m, policy, r, a, &ignored);
     struct str key = STR_NONE;
 
     for (size_t i = 0; i < policy->hash_policy_text.n; i++) {
