@@ -4,7 +4,10 @@
  *
  *   registry-driver --registry zookeeper://127.0.0.1:2181 [--root /dubbo] [--session MS] [--connect MS]
  *       [--state DIR] [--limit N] [--idle MS] [--watch-bytes N] [--workers N] [--instance ID]
- *       [--service KEY[=URL,…]]…
+ *       [--discovery auto|interface|application] [--metadata DIR] [--details 1] [--service KEY[=URL,…]]…
+ *
+ * An instance that must be asked what it exports "answers" with DIR/APP/REVISION; without such a file it does not.
+ * Details: what else the list says of each provider.
  *
  * Commands, one a line:
  *   want KEY         a worker asks for a reference (all workers with "want-all KEY")
@@ -46,6 +49,8 @@ static int wake_fd;
 static struct registry *reg;
 static bool busy;
 static bool silent;
+static bool details;
+static const char *metadata_dir;
 static struct wanted_service services[SERVICES];
 static size_t n_services;
 static struct arena service_texts;
@@ -79,6 +84,42 @@ static json_t *new_line(const char *mail)
     return o;
 }
 
+static void set_text(json_t *o, const char *key, struct str s)
+{
+    if (s.n != 0)
+        json_object_set_new(o, key, json_stringn(s.p, s.n));
+}
+
+/* What the URL gave, as far as it gave it. */
+static json_t *details_json(const struct provider *p)
+{
+    json_t *o = json_object();
+
+    set_text(o, "path", p->path);
+    set_text(o, "application", p->application);
+    set_text(o, "release", p->release);
+    set_text(o, "token", p->token);
+    set_text(o, "loadbalance", p->loadbalance);
+    set_text(o, "dubbo.tag", p->tag);
+    json_object_set_new(o, "weight", json_integer(p->weight));
+    json_object_set_new(o, "warmup", json_integer(p->warmup_ms));
+    json_object_set_new(o, "timeout", json_integer(p->timeout_ms));
+    json_object_set_new(o, "connections", json_integer(p->connections));
+    json_object_set_new(o, "dynamic", json_boolean(p->dynamic));
+    json_object_set_new(o, "deprecated", json_boolean(p->deprecated));
+    for (size_t i = 0; i < p->n_method_params; i++) {
+        const struct method_param *m = &p->method_params[i];
+        char key[300];
+
+        snprintf(key, sizeof(key), STR_FMT ".timeout", STR_ARG(m->method));
+        if (m->timeout_ms != 0)
+            json_object_set_new(o, key, json_integer(m->timeout_ms));
+        snprintf(key, sizeof(key), STR_FMT ".loadbalance", STR_ARG(m->method));
+        set_text(o, key, m->loadbalance);
+    }
+    return o;
+}
+
 static json_t *directory_json(const struct directory *d)
 {
     static const char *const sources[] = {
@@ -88,19 +129,26 @@ static json_t *directory_json(const struct directory *d)
     };
     json_t *o = json_object();
     json_t *list = json_array();
+    json_t *more = json_array();
 
     json_object_set_new(o, "source", json_string(sources[d->source]));
     json_object_set_new(o, "usable", json_integer((json_int_t)d->n_usable));
     for (size_t i = 0; i < d->n; i++) {
+        struct str host = d->providers[i].host;
+        bool six = str_find(host, ':') != host.n;
         char text[400];
 
-        snprintf(text, sizeof(text), STR_FMT ":%u%s%s%s", STR_ARG(d->providers[i].host),
-                 (unsigned)d->providers[i].port, d->providers[i].unlisted ? " unlisted" : "",
+        snprintf(text, sizeof(text), "%s" STR_FMT "%s:%u%s%s%s", six ? "[" : "", STR_ARG(host),
+                 six ? "]" : "", (unsigned)d->providers[i].port,
+                 d->providers[i].unlisted ? " unlisted" : "",
                  d->providers[i].unusable != USABLE ? " " : "",
                  d->providers[i].unusable != USABLE ? unusable_name(d->providers[i].unusable) : "");
         json_array_append_new(list, json_string(text));
+        if (details)
+            json_array_append_new(more, details_json(&d->providers[i]));
     }
     json_object_set_new(o, "providers", list);
+    json_object_set_new(o, "details", more);
     return o;
 }
 
@@ -121,6 +169,7 @@ static void print_mail(const struct registry_mail *m, unsigned worker)
         [REGISTRY_MAIL_REPORT] = "report",
         [REGISTRY_MAIL_STATUS] = "status",
         [REGISTRY_MAIL_DEFINITIONS] = "definitions",
+        [REGISTRY_MAIL_ASK] = "ask",
     };
     json_t *o = NULL;
 
@@ -143,6 +192,23 @@ static void print_mail(const struct registry_mail *m, unsigned worker)
     print_line(o);
 }
 
+static void answer_ask(struct registry_mail *m)
+{
+    struct metadata_ask *ask = m->ask;
+    char path[1000];
+    json_t *o = NULL;
+    char *text = NULL;
+
+    if (snprintf(path, sizeof(path), "%s/%s/%s", metadata_dir != NULL ? metadata_dir : "/nowhere",
+                 ask->app, ask->revision) < (int)sizeof(path))
+        o = json_load_file(path, 0, NULL);
+    text = o != NULL ? json_dumps(o, JSON_COMPACT) : NULL;
+    m->ask = NULL;
+    registry_metadata(reg, ask, text != NULL ? str_from(text) : STR_NONE);
+    free(text);
+    json_decref(o);
+}
+
 static void take_mail(struct box *b)
 {
     struct mail *m = mailbox_take(&b->box);
@@ -154,6 +220,8 @@ static void take_mail(struct box *b)
         if (r->kind == REGISTRY_MAIL_EVICT && !silent)
             registry_evict_answer(reg, &b->box, str_from(r->key_text), !busy);
         print_mail(r, b->number);
+        if (r->kind == REGISTRY_MAIL_ASK)
+            answer_ask(r);
         registry_mail_free(r);
         m = next;
     }
@@ -325,6 +393,17 @@ static void serve(void)
 
 /* ---------------------------------------------------------------- start */
 
+static enum discovery discovery_of(const char *name)
+{
+    if (strcmp(name, "auto") == 0)
+        return DISCOVERY_AUTO;
+    if (strcmp(name, "application") == 0)
+        return DISCOVERY_APPLICATION;
+    if (strcmp(name, "interface") != 0)
+        fatal("unknown discovery %s", name);
+    return DISCOVERY_INTERFACE;
+}
+
 static void parse_options(int argc, char **argv, struct registry_conf *c, struct registry_opts *o)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -352,6 +431,12 @@ static void parse_options(int argc, char **argv, struct registry_conf *c, struct
             o->consumer_instance = value;
         else if (strcmp(name, "--workers") == 0)
             n_workers = n < WORKERS ? n : WORKERS;
+        else if (strcmp(name, "--discovery") == 0)
+            c->discovery = discovery_of(value);
+        else if (strcmp(name, "--metadata") == 0)
+            metadata_dir = value;
+        else if (strcmp(name, "--details") == 0)
+            details = n != 0;
         else if (strcmp(name, "--service") == 0)
             add_service(value);
         else
