@@ -51,6 +51,12 @@ struct found {
     size_t n_slow;
     struct endpoint *tried[BALANCE_CANDIDATES_MAX];
     size_t n_tried;
+    struct endpoint *ejected[BALANCE_CANDIDATES_MAX]; /* connected ones */
+    size_t n_ejected;
+    struct endpoint *trial; /* an ejected one that is due: goes before all others */
+    uint64_t now_ms;
+    bool panic;  /* too many are ejected for it to be their fault */
+    bool out;    /* ejected, and not connected */
     bool choosy; /* the call's wish has a group or others */
     bool too_small;
     bool down;
@@ -62,6 +68,32 @@ static bool is_allowed(const struct ref *r, const struct endpoint *ep, const str
     size_t i = (size_t)(ep->provider - r->directory->providers);
 
     return (c->allowed[i / 64] >> i % 64 & 1) != 0;
+}
+
+/* An ejected one: true when that is all there is to it. */
+static __attribute__((noinline)) bool is_out(struct found *f, struct endpoint *ep,
+                                             const struct balance_call *c)
+{
+    bool tried = was_tried(c, ep) || (f->choosy && is_asked(c->wish->others, ep));
+
+    switch (outlier_judge(ep, f->now_ms)) {
+    case OUTLIER_IN:
+        return false;
+    case OUTLIER_TRIAL:
+        f->trial = tried ? f->trial : ep;
+        return !tried;
+    case OUTLIER_OUT:
+        break;
+    }
+    if (peer_use(ep->peer, true) != PEER_OK) {
+        f->out = true;
+        return true;
+    }
+    if (f->panic)
+        return false;
+    if (!tried && f->n_ejected < BALANCE_CANDIDATES_MAX)
+        f->ejected[f->n_ejected++] = ep;
+    return !tried;
 }
 
 /* Into the loop that every call runs through, whoever else uses it. */
@@ -80,6 +112,8 @@ static inline __attribute__((always_inline)) void look_at(struct found *f, const
         f->too_small = true;
         return;
     }
+    if (UNLIKELY(ep->outlier != NULL) && is_out(f, ep, c))
+        return;
     enum peer_use use = peer_use(ep->peer, ep->provider->unlisted);
 
     if (use == PEER_DOWN) {
@@ -159,7 +193,11 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
 
     f.fresh.ref = r;
     f.fresh.n = f.n_slow = f.n_tried = 0;
-    f.too_small = f.down = f.ruled_out = false;
+    f.too_small = f.down = f.ruled_out = f.out = false;
+    f.n_ejected = 0;
+    f.trial = NULL;
+    f.now_ms = w->now_ms;
+    f.panic = r->n_ejected != 0 && (call->outlier == NULL || outlier_panic(r, call->outlier));
     f.choosy = call->wish != NULL && (call->wish->group.p != NULL || call->wish->others != NULL);
     if (call->wish != NULL && call->wish->only != NULL)
         collect_one(r, call, &f);
@@ -167,6 +205,10 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
         collect_ring(r, call, &f);
     else
         collect(w, r, call, &f);
+    if (UNLIKELY(f.trial != NULL)) {
+        *out = f.trial;
+        return BALANCE_OK;
+    }
     if (f.fresh.n > 1) {
         weigh(&f.fresh, call->method, w->wall_ms);
         *out = f.fresh.list[b->pick(w, &f.fresh, call)];
@@ -180,12 +222,18 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
         *out = f.slow[b->by_key ? 0 : wctx_random(w) % f.n_slow];
         return BALANCE_OK;
     }
+    if (f.n_ejected != 0) {
+        *out = f.ejected[b->by_key ? 0 : wctx_random(w) % f.n_ejected];
+        return BALANCE_OK;
+    }
     if (f.n_tried != 0) {
         *out = f.tried[b->by_key ? 0 : wctx_random(w) % f.n_tried];
         return BALANCE_OK;
     }
     if (f.too_small)
         return BALANCE_TOO_LARGE;
+    if (f.out)
+        return BALANCE_EJECTED;
     if (f.down)
         return BALANCE_DOWN;
     return f.ruled_out ? BALANCE_RULED_OUT : BALANCE_NONE;

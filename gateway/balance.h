@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "codec/json_args.h"
 #include "gateway/hash_ring.h"
+#include "gateway/outlier.h"
 #include "gateway/refs.h"
 #include "gateway/wctx.h"
 
@@ -45,6 +46,7 @@ struct balance_call {
     const uint64_t *allowed;         /* bit i: provider i of the directory may take it; NULL: all */
     size_t body_len;                 /* providers whose payload limit is smaller are left out */
     const struct balance_wish *wish; /* NULL = none */
+    const struct outlier_policy *outlier; /* NULL: ejected providers are all used */
 };
 
 enum { BALANCE_CANDIDATES_MAX = 64 }; /* of a long list a random stretch of so many is looked at */
@@ -93,6 +95,7 @@ enum balance_result {
     BALANCE_NONE,      /* no usable provider */
     BALANCE_TOO_LARGE, /* usable ones only with a smaller payload limit: 413 */
     BALANCE_RULED_OUT, /* rules leave none of the usable ones */
+    BALANCE_EJECTED,   /* all that could be reached failed too often, and are not connected */
     BALANCE_DOWN,      /* providers are listed, but none can be reached now (back-off, readonly) */
 };
 

@@ -7,8 +7,8 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "codec/invoke.h"
-#include "registry/url.h"
 #include "gateway/call_routing.h"
+#include "gateway/call_try.h"
 
 enum {
     KEEP_MIDDLE = 16 * 1024, /* larger request buffers go back to malloc */
@@ -56,60 +56,7 @@ static void run(struct call *c)
         continue;
 }
 
-/* ---------------------------------------------------------------- tries */
-
-/* What one try holds: its endpoint's counts. */
-static void begin_try(struct call *c, struct endpoint *ep)
-{
-    c->endpoint = ep;
-    if (c->tries < CALL_TRIES_MAX)
-        c->tried[c->tries] = ep;
-    c->tries++;
-    balance_note(c->plan.wish.others, ep);
-    endpoint_begin(ep);
-    c->balance_slot = balance_begin(c->plan.ref, c->plan.balancer, c->plan.method, ep);
-    c->try_start_us = clock_us();
-    url_print_host_port(ep->provider->host, ep->provider->port, c->provider, sizeof(c->provider));
-}
-
-/* The connection took nothing: there was no try. */
-static void withdraw_try(struct call *c)
-{
-    struct endpoint *ep = c->endpoint;
-
-    c->endpoint = NULL;
-    if (--c->tries == 0)
-        c->provider[0] = '\0';
-    ep->calls--;
-    balance_end(ep, c->balance_slot, c->home->w->now_ms, 0);
-    endpoint_end(ep);
-}
-
-static void add_latency(struct endpoint *ep, uint64_t us)
-{
-    uint32_t sample = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
-
-    ep->latency_us = ep->latency_us == 0 ? sample
-                                         : ep->latency_us - ep->latency_us / 8 + sample / 8;
-}
-
-static void end_try(struct call *c, enum outcome o)
-{
-    struct endpoint *ep = c->endpoint;
-    bool failed = outcome_row(o)->provider_failure;
-    bool answered = !failed && o != OUTCOME_DRAINING; /* else it was called off */
-
-    if (ep == NULL)
-        return;
-    c->endpoint = NULL;
-    c->provider_us = clock_us() - c->try_start_us;
-    ep->errors += failed ? 1U : 0U;
-    ep->failures_in_a_row = failed ? ep->failures_in_a_row + 1 : 0;
-    if (answered)
-        add_latency(ep, c->provider_us);
-    balance_end(ep, c->balance_slot, c->home->w->now_ms, answered ? c->provider_us + 1 : 0);
-    endpoint_end(ep); /* it may be gone now */
-}
+/* ---------------------------------------------------------------- ends */
 
 static void finish(struct call *c, enum outcome o)
 {
@@ -120,7 +67,7 @@ static void finish(struct call *c, enum outcome o)
     /* first: an endpoint that left the list takes its connection along */
     if (c->flight.conn != NULL)
         conn_cancel(&c->flight, o == OUTCOME_PROVIDER_TIMEOUT);
-    end_try(c, o);
+    call_try_end(c, o);
     refs_unpark(&c->waiter);
     ev_timer_stop(cs->w->loop, &c->timer);
     if (c->retrying)
@@ -200,7 +147,7 @@ static void try_failed(struct call *c, enum outcome o)
         finish(c, c->failed);
         return;
     }
-    end_try(c, o);
+    call_try_end(c, o);
     enter(c, CALL_PICK);
     run(c);
 }
@@ -401,6 +348,7 @@ static struct endpoint *pick(struct call *c)
         .body_len = frame_length(c),
         .wish = &c->plan.wish,
         .allowed = call_route(c, allowed) ? allowed : NULL,
+        .outlier = &c->plan.outlier,
     };
 
     if (ref->state == REF_REFUSED) {
@@ -431,6 +379,10 @@ static struct endpoint *pick(struct call *c)
         problem_set(&c->problem, OUTCOME_NO_PROVIDER_AFTER_RULES, "rules leave no provider for %s",
                     ref->key_text);
         finish(c, OUTCOME_NO_PROVIDER_AFTER_RULES);
+        return NULL;
+    case BALANCE_EJECTED:
+        fail(c, OUTCOME_PROVIDER_UNREACHABLE,
+             "all providers are ejected, they failed again and again");
         return NULL;
     case BALANCE_DOWN:
         fail(c, OUTCOME_PROVIDER_UNREACHABLE, "no provider can be reached");
@@ -484,7 +436,7 @@ static enum step step_pick(struct call *c)
     }
     adopt_timeout(c, ep->provider);
     k = peer_conn(ep->peer);
-    begin_try(c, ep);
+    call_try_begin(c, ep);
     if (k == NULL) {
         c->problem.detail[0] = '\0';
         try_failed(c, OUTCOME_PROVIDER_UNREACHABLE);
@@ -498,7 +450,7 @@ static enum step step_pick(struct call *c)
         enter(c, connecting ? CALL_WAIT_CONN : CALL_SENT);
         return STEP_WAIT;
     case CONN_BUSY:
-        withdraw_try(c);
+        call_try_withdraw(c);
         fail(c, OUTCOME_GATEWAY_BUSY, "too much waits to be sent to the provider");
         return STEP_WAIT;
     case CONN_UNUSABLE:

@@ -23,6 +23,7 @@
 #include "codec/reply.h"
 #include "gateway/balance.h"
 #include "gateway/outcome.h"
+#include "gateway/outlier.h"
 #include "gateway/problem.h"
 #include "gateway/refs.h"
 #include "gateway/wctx.h"
@@ -60,6 +61,7 @@ struct call_plan {
     unsigned budget_min;
     unsigned max_requests;              /* in flight per reference, this worker */
     unsigned max_requests_per_provider; /* this worker */
+    struct outlier_policy outlier;
     bool one_way;
     const struct balancer *balancer; /* NULL: the provider's wish, else p2c */
     struct balance_wish wish;
@@ -83,6 +85,7 @@ struct call {
     struct ref_waiter waiter;
     struct endpoint *endpoint; /* of the current or last try; counted while the try runs */
     unsigned balance_slot;     /* of the current try */
+    bool trial;                /* it tries an ejected provider (outlier.h) */
     struct endpoint *tried[CALL_TRIES_MAX];
     uint64_t try_start_us;
     uint64_t provider_us; /* time of the last try */

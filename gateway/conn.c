@@ -366,6 +366,15 @@ static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
     arm_idle(c);
 }
 
+void conn_probe(struct conn *c)
+{
+    if (c->state != CONN_READY || c->probe_until_ms != 0)
+        return;
+    send_heartbeat(c);
+    c->probe_until_ms = clock_ms() + PROBE_MS;
+    arm_idle(c);
+}
+
 void conn_cancel(struct flight *f, bool timed_out)
 {
     struct conn *c = f->conn;
@@ -373,12 +382,8 @@ void conn_cancel(struct flight *f, bool timed_out)
     if (c == NULL)
         return;
     conn_end_flight(c, f);
-    if (timed_out && c->state == CONN_READY && ++c->timeouts_in_a_row == SUSPECT_AFTER &&
-        c->probe_until_ms == 0) {
-        send_heartbeat(c);
-        c->probe_until_ms = clock_ms() + PROBE_MS;
-        arm_idle(c);
-    }
+    if (timed_out && ++c->timeouts_in_a_row == SUSPECT_AFTER)
+        conn_probe(c);
     if (c->state == CONN_DRAINING)
         conn_mark_dirty(c); /* closed before the loop sleeps, when this was the last one */
 }

@@ -84,6 +84,9 @@ enum conn_result conn_send(struct conn *c, struct flight *f,
  * feeds the half-open detection: 5 in a row without a byte read send a heartbeat that has 1 s. */
 void conn_cancel(struct flight *f, bool timed_out) NONNULL;
 
+/* Sends a heartbeat that has 1 s: a connection that is only half there is closed.  Only when READY. */
+void conn_probe(struct conn *c) NONNULL;
+
 void conn_drain(struct conn *c) NONNULL; /* no new calls; closes when the last one ended */
 void conn_close(struct conn *c) NONNULL; /* now; fails what is in flight */
 

@@ -34,6 +34,9 @@ extern const struct key keys_services[];
 extern const struct key keys_routes[];
 extern const struct key keys_policy[];
 extern const struct key keys_hash[];
+extern const struct key keys_retry[];
+extern const struct key keys_outlier[];
+extern const struct key keys_breakers[];
 
 bool key_is_name(struct str s);
 bool key_is_interface(struct str s);

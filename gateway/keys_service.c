@@ -8,9 +8,6 @@
 #include "gateway/keys_row.h"
 #include "gateway/outcome.h"
 
-static const char *const retry_choices[] = {"connect_failure", "not_exported", "busy", "rejected",
-                                            NULL};
-static const char *const idempotent_choices[] = {"connection_lost", "timeout", NULL};
 static const char *const class_key_choices[] = {"reject", "strip", "pass", NULL};
 static const char *const reject_last[] = {"reject", "last", NULL};
 static const char *const auto_string[] = {"auto", "string", NULL};
@@ -101,62 +98,6 @@ static bool is_source(struct str s)
 /* ---------------------------------------------------------------- policy */
 
 #define P struct policy
-
-static const struct key keys_retry[] = {
-    {.name = "attempts",
-     ROW_U32(P, retry.attempts),
-     .def = "1",
-     .lo = 0,
-     .hi = 5,
-     .help = "Further attempts after the first."},
-    {.name = "conditions",
-     ROW_FLAGS(P, retry.conditions),
-     .def = "all",
-     .choices = retry_choices,
-     .flag_base = RETRY_CONNECT_FAILURE,
-     .help = "Conditions; all mean that the call certainly did not run."},
-    {.name = "idempotent_conditions",
-     ROW_FLAGS(P, retry.idempotent_conditions),
-     .def = "connection_lost",
-     .choices = idempotent_choices,
-     .flag_base = RETRY_CONNECTION_LOST,
-     .help = "Extra conditions, used only where idempotent: true."},
-    {.name = "per_try_timeout",
-     ROW_MS(P, retry.per_try_timeout_ms),
-     .def = "0",
-     .lo = 0,
-     .hi = 60000,
-     .help = "Limit of one try; 0 = the rest of the timeout."},
-    {.name = "budget_percent",
-     ROW_U32(P, retry.budget_percent),
-     .def = "20",
-     .lo = 0,
-     .hi = 100,
-     .help = "Retries in flight, as a share of calls in flight."},
-    {.name = "budget_min",
-     ROW_U32(P, retry.budget_min),
-     .def = "3",
-     .lo = 0,
-     .hi = 1000,
-     .help = "So many retries in flight are always allowed."},
-    {.name = NULL},
-};
-
-static const struct key keys_breakers[] = {
-    {.name = "max_requests",
-     ROW_U32(P, breakers.max_requests),
-     .def = "1024",
-     .lo = 1,
-     .hi = 1000000,
-     .help = "Calls in flight per service; above it 503 GATEWAY_BUSY."},
-    {.name = "max_requests_per_provider",
-     ROW_U32(P, breakers.max_requests_per_provider),
-     .def = "512",
-     .lo = 1,
-     .hi = 1000000,
-     .help = "Calls in flight per provider."},
-    {.name = NULL},
-};
 
 static const struct key keys_request[] = {
     {.name = "class_key",
@@ -339,6 +280,9 @@ const struct key keys_policy[] = {
      .lo = 1000,
      .hi = 600000,
      .help = "Idle time before a heartbeat; a provider URL with heartbeat= wins."},
+    {.name = "outlier_detection",
+     ROW_BLOCK(keys_outlier),
+     .help = "Passive ejection of failing providers."},
     {.name = "circuit_breakers",
      ROW_BLOCK(keys_breakers),
      .help = "Limits that protect a service."},

@@ -51,6 +51,11 @@ static const struct {
     [METRIC_SNAPSHOT_WRITABLE] = {"dubbogate_snapshot_writable", GAUGE,
                                   "0 while the state directory cannot be written."},
     [METRIC_PROVIDER_CALLS] = {"dubbogate_provider_calls_total", COUNTER, "Tries by provider."},
+    [METRIC_PROVIDER_EJECTIONS] =
+        {"dubbogate_provider_ejections_total", COUNTER,
+         "Providers ejected after failures in a row, by service and worker."},
+    [METRIC_PROVIDERS_EJECTED] = {"dubbogate_providers_ejected", GAUGE,
+                                  "Ejected now, summed over the workers."},
     [METRIC_PROVIDER_CONNECTS] = {"dubbogate_provider_connects_total", COUNTER,
                                   "Connections to providers that were begun."},
     [METRIC_PROVIDER_CONNECT_FAILURES] = {"dubbogate_provider_connect_failures_total", COUNTER,

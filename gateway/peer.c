@@ -290,6 +290,27 @@ struct conn *peer_conn(struct peer *p)
     return c != NULL ? c : next_in(p, CONN_CONNECTING);
 }
 
+bool peer_dial(struct peer *p)
+{
+    const struct conn *c = NULL;
+
+    if (count(p, CONN_READY) != 0)
+        return true;
+    c = peer_conn(p);
+    return c != NULL && conn_state(c) == CONN_READY;
+}
+
+uint64_t peer_ready_since(const struct peer *p)
+{
+    return p->ready_since_ms;
+}
+
+void peer_probe(struct peer *p)
+{
+    for (unsigned i = 0; i < p->n_conns; i++)
+        conn_probe(p->conns[i]);
+}
+
 unsigned peer_in_flight(const struct peer *p)
 {
     unsigned n = 0;

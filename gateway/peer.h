@@ -44,6 +44,13 @@ enum peer_use {
 /* May it be called?  With `live_only` (for unlisted providers) only over a connection that is READY now. */
 enum peer_use peer_use(const struct peer *p, bool live_only) NONNULL;
 
+/* Is it connected?  If not, connecting is begun where back-off allows; nobody waits for it. */
+bool peer_dial(struct peer *p) NONNULL MUST_CHECK;
+/* When the latest connection stood, in the worker's ms; 0 = never. */
+uint64_t peer_ready_since(const struct peer *p) NONNULL MUST_CHECK;
+/* Connections that do not answer a heartbeat within a second are closed. */
+void peer_probe(struct peer *p) NONNULL;
+
 /* Was the last that was heard of the provider a refusal, an end of the connection or a goodbye?  False for one
  * that is merely silent, or was never asked. */
 bool peer_gone(const struct peer *p) NONNULL;

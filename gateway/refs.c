@@ -50,6 +50,7 @@ static void free_endpoint(struct endpoint *ep)
     directory_put(ep->directory);
     envelope_put(ep->envelope);
     free(ep->loads);
+    free(ep->outlier);
     free(ep);
 }
 
@@ -195,6 +196,7 @@ static void index_usable(struct ref *r)
         r->n_unlisted += ep->provider->unlisted ? 1U : 0U;
     }
     index_wishes(r);
+    outlier_recount(r);
 }
 
 static void set_directory(struct ref *r, struct directory *d)

@@ -38,6 +38,7 @@ struct endpoint {
     uint32_t latency_us; /* moving average, 0 = none yet */
     uint32_t failures_in_a_row;
     struct method_load *loads; /* balance_state.h */
+    struct outlier *outlier;   /* outlier.h; NULL = never ejected */
 };
 
 struct balancer;
@@ -65,7 +66,9 @@ struct ref {
     size_t n_endpoints;
     struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
     size_t n_usable;
-    size_t n_unlisted;    /* of these */
+    size_t n_unlisted; /* of these */
+    size_t n_ejected;  /* of these */
+    uint64_t ejections;
     size_t n_lost_told;   /* unlisted ones that the registry was told to be lost to this worker */
     uint64_t set_version; /* rises when another endpoint is usable, or one not any more */
     const struct balancer *wish; /* loadbalance of the first usable provider; NULL = none */

@@ -19,6 +19,8 @@ static const char *endpoint_state(const struct endpoint *ep, const struct peer_i
 {
     if (ep->provider->unusable != USABLE)
         return unusable_name(ep->provider->unusable);
+    if (outlier_is_ejected(ep))
+        return "ejected";
     return ep->peer != NULL ? info->state : "idle";
 }
 
@@ -27,7 +29,7 @@ static void put_int(json_t *o, const char *key, uint64_t v)
     json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static json_t *endpoint_json(const struct endpoint *ep, struct str method, uint64_t wall_ms)
+static json_t *endpoint_json(const struct endpoint *ep, struct str method, const struct wctx *w)
 {
     const struct provider *p = ep->provider;
     struct peer_info info = {.state = "idle", .last_error = ""};
@@ -43,7 +45,7 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, uint6
     json_object_set_new(o, "usable", json_boolean(p->unusable == USABLE));
     json_object_set_new(o, "unlisted", json_boolean(p->unlisted));
     put_int(o, "weight", p->weight);
-    put_int(o, "weight_now", provider_weight(p, method, wall_ms));
+    put_int(o, "weight_now", provider_weight(p, method, w->wall_ms));
     json_object_set_new(o, "release", text(p->release));
     json_object_set_new(o, "application", text(p->application));
     put_int(o, "timeout_ms", p->timeout_ms);
@@ -52,6 +54,7 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, uint6
     put_int(o, "calls", ep->calls);
     put_int(o, "errors", ep->errors);
     put_int(o, "failures_in_a_row", ep->failures_in_a_row);
+    put_int(o, "ejected_ms", outlier_left_ms(ep, w->now_ms));
     put_int(o, "latency_us", ep->latency_us);
     put_int(o, "connections", info.connections);
     put_int(o, "backoff_ms", info.backoff_ms);
@@ -74,8 +77,7 @@ static void add_reference(struct ref *r, void *ctx)
     put_int(o, "calls", r->calls);
     put_int(o, "errors", r->errors);
     for (size_t i = 0; i < r->n_endpoints; i++)
-        json_array_append_new(providers,
-                              endpoint_json(ref_endpoint(r, i), STR_NONE, sink->w->w.wall_ms));
+        json_array_append_new(providers, endpoint_json(ref_endpoint(r, i), STR_NONE, &sink->w->w));
     json_object_set_new(o, "providers", providers);
     json_object_set_new(sink->into, r->key_text, o);
 }
@@ -104,7 +106,8 @@ static void add_numbers(json_t *to, const json_t *from)
 /* The state that tells most of one address seen by several workers. */
 static int state_rank(const char *state)
 {
-    static const char *const order[] = {"idle", "up", "connecting", "backoff", "readonly"};
+    static const char *const order[] = {"idle",    "up",      "connecting",
+                                        "backoff", "ejected", "readonly"};
 
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         if (strcmp(order[i], state) == 0)
@@ -117,7 +120,8 @@ static void merge_provider(json_t *to, const json_t *from)
 {
     const char *mine = json_string_value(json_object_get(to, "state"));
     const char *theirs = json_string_value(json_object_get(from, "state"));
-    static const char *const kept[] = {"failures_in_a_row", "backoff_ms", "latency_us"};
+    static const char *const kept[] = {"failures_in_a_row", "ejected_ms", "backoff_ms",
+                                       "latency_us"};
 
     add_numbers(to, from);
     if (mine != NULL && theirs != NULL && state_rank(theirs) > state_rank(mine)) {
@@ -303,6 +307,8 @@ static void add_ref_metrics(struct ref *r, void *ctx)
     buf_truncate(sink->b, 0);
     label(sink->b, "service", r->key_text);
     metrics_add(sink->m, METRIC_IN_FLIGHT, labels_of(sink->b), r->in_flight);
+    metrics_add(sink->m, METRIC_PROVIDER_EJECTIONS, labels_of(sink->b), (double)r->ejections);
+    metrics_add(sink->m, METRIC_PROVIDERS_EJECTED, labels_of(sink->b), (double)r->n_ejected);
     for (size_t i = 0; sink->per_provider && i < r->n_endpoints; i++)
         add_endpoint_metrics(sink, r, ref_endpoint(r, i));
 }

@@ -83,6 +83,13 @@ struct breaker_policy {
     uint32_t max_requests_per_provider;
 };
 
+struct outlier_settings {
+    uint32_t consecutive_failures; /* 0 = off */
+    uint32_t base_ejection_ms;
+    uint32_t max_ejection_ms;
+    uint32_t max_ejection_percent;
+};
+
 struct request_policy {
     uint32_t class_key; /* enum args_class_key */
     struct text_list allow_classes;
@@ -141,6 +148,7 @@ struct policy {
     uint32_t connections;
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms;
+    struct outlier_settings outlier;
     struct breaker_policy breakers;
     struct source_map attachments;
     struct request_policy request;
