@@ -170,7 +170,11 @@ void admin_run_references(struct admin_request *q)
 {
     struct control *c = q->admin->control;
 
-    registry_report(c->registry, REGISTRY_REPORT_REFERENCES, &c->registry_box.box, cookie_of(q));
+    if (q->rest.n != 0)
+        registry_report_reference(c->registry, q->rest, &c->registry_box.box, cookie_of(q));
+    else
+        registry_report(c->registry, REGISTRY_REPORT_REFERENCES, &c->registry_box.box,
+                        cookie_of(q));
 }
 
 void admin_run_registries(struct admin_request *q)

@@ -17,13 +17,14 @@ static const struct cmd cmds[] = {
     {
         .name = "ls",
         .usage = "-r zookeeper://H:P [-l] [PATTERN]",
-        .help = "services in the registry; reads only",
+        .help = "services in the registry, -l: with providers and methods; reads only",
         .run = cmd_ls,
     },
     {
         .name = "why",
-        .usage = "[--admin H:P] INTERFACE[:VERSION][@GROUP]",
-        .help = "why calls of this service fail: registry, list, each provider, last errors",
+        .usage = "[-l] [--admin H:P] INTERFACE[:VERSION][@GROUP]",
+        .help =
+            "why calls of this service fail: registry, list, each provider, last errors; -l: methods",
         .run = cmd_why,
     },
     {

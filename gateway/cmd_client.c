@@ -382,7 +382,47 @@ static const char *verdict(const json_t *r)
     return "calls go to the providers below; look at their states and errors";
 }
 
-static void print_why(const json_t *r)
+/* "get(java.lang.Long,boolean) → a.Order" */
+static void print_method(const json_t *m)
+{
+    const char *comma = "";
+    size_t i = 0;
+    json_t *type = NULL;
+
+    printf("    %s(", text_of(m, "name"));
+    json_array_foreach(json_object_get(m, "parameterTypes"), i, type)
+    {
+        printf("%s%s", comma, json_string_value(type));
+        comma = ",";
+    }
+    printf(") returns %s\n", text_of(m, "returnType"));
+}
+
+static void print_definitions(const json_t *r, bool details)
+{
+    const json_t *list = json_object_get(r, "definitions");
+    size_t i = 0;
+    size_t j = 0;
+    json_t *d = NULL;
+    json_t *m = NULL;
+
+    if (json_array_size(list) == 0)
+        printf("  methods are not known: no provider published them\n");
+    json_array_foreach(list, i, d)
+    {
+        const json_t *methods = json_object_get(d, "methods");
+
+        printf("  %zu methods known by the %s of %s\n", json_array_size(methods),
+               text_of(d, "source"), text_of(d, "application"));
+        json_array_foreach(methods, j, m)
+        {
+            if (details)
+                print_method(m);
+        }
+    }
+}
+
+static void print_why(const json_t *r, bool details)
 {
     size_t i = 0;
     json_t *p = NULL;
@@ -396,6 +436,7 @@ static void print_why(const json_t *r)
     printf("  %s\n", verdict(r));
     printf("  calls %lld, errors %lld, in flight %lld\n", int_of(r, "calls"), int_of(r, "errors"),
            int_of(r, "in_flight"));
+    print_definitions(r, details);
     if (json_array_size(endpoints) != 0)
         print_provider_head();
     json_array_foreach(endpoints, i, p)
@@ -470,7 +511,7 @@ int cmd_why(int argc, char **argv)
         return EXIT_LOCAL;
     }
     print_registries(&o);
-    print_why(r);
+    print_why(r, o.details);
     json_decref(r);
     return EXIT_GOOD;
 }

@@ -69,6 +69,53 @@ static void print_provider(const struct provider *p)
            p->unusable != USABLE ? unusable_name(p->unusable) : "");
 }
 
+/* By the application of `p`. */
+static void print_methods(const struct ls_opts *o, const struct provider *p)
+{
+    struct definition_view d;
+    struct arena a;
+    struct err e = {0};
+
+    arena_init(&a);
+    if (!listing_methods(o->registry, o->root, p, &a, &d, &e))
+        printf("    methods of " STR_FMT " cannot be read: %s\n", STR_ARG(p->application), e.text);
+    else if (d.n_methods == 0)
+        printf("    " STR_FMT " has published no methods\n", STR_ARG(p->application));
+    else
+        printf("    methods by the report of " STR_FMT ":\n", STR_ARG(p->application));
+    for (size_t i = 0; i < d.n_methods; i++) {
+        struct buf line;
+
+        buf_init(&line, DEFINITION_NODE_MAX);
+        definition_print_method(&d.methods[i], &line);
+        printf("      " STR_FMT "\n", STR_ARG(buf_str(&line)));
+        buf_free(&line);
+    }
+    arena_free(&a);
+}
+
+static bool same_service(const struct provider *a, const struct provider *b)
+{
+    return str_eq(a->version, b->version) && str_eq(a->group, b->group);
+}
+
+/* Those of the service of v[first], one read per application. */
+static void print_details(const struct ls_opts *o, const struct provider *v, size_t first, size_t n)
+{
+    for (size_t i = first; i < n; i++) {
+        if (same_service(&v[i], &v[first]))
+            print_provider(&v[i]);
+    }
+    for (size_t i = first; i < n; i++) {
+        bool seen = !same_service(&v[i], &v[first]);
+
+        for (size_t j = first; j < i && !seen; j++)
+            seen = same_service(&v[j], &v[i]) && str_eq(v[j].application, v[i].application);
+        if (!seen)
+            print_methods(o, &v[i]);
+    }
+}
+
 /* One line per version and group, in order of first appearance. */
 static void print_interface(const struct ls_opts *o, struct str interface, const struct provider *v,
                             size_t n)
@@ -81,19 +128,16 @@ static void print_interface(const struct ls_opts *o, struct str interface, const
         bool first = true;
 
         for (size_t j = 0; j < i; j++)
-            first = first &&
-                    !(str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group));
+            first = first && !same_service(&v[j], &v[i]);
         if (!first)
             continue;
         for (size_t j = i; j < n; j++)
-            count += str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group) ? 1U : 0U;
+            count += same_service(&v[j], &v[i]) ? 1U : 0U;
         printf("%-50.*s %-10s %-10s %9zu\n", (int)interface.n, interface.p,
                or_dash(v[i].version, version, sizeof(version)),
                or_dash(v[i].group, group, sizeof(group)), count);
-        for (size_t j = i; o->details && j < n; j++) {
-            if (str_eq(v[j].version, v[i].version) && str_eq(v[j].group, v[i].group))
-                print_provider(&v[j]);
-        }
+        if (o->details)
+            print_details(o, v, i, n);
     }
 }
 

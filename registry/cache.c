@@ -40,7 +40,7 @@ static void negative_remove(struct registry *r, struct negative *n)
     r->n_negatives--;
 }
 
-struct reference *cache_find(struct registry *r, struct str key_text)
+struct reference *cache_find(const struct registry *r, struct str key_text)
 {
     struct reference *ref = NULL;
 

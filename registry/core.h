@@ -144,7 +144,8 @@ bool provider_address(const struct source *s, struct str host, uint16_t port, un
 void registry_ask_metadata(const struct source *s, const struct metadata_question *q) NONNULL;
 
 /* ---- cache.c ---- */
-struct reference *cache_find(struct registry *r, struct str key_text) NONNULL;
+struct reference *cache_find(const struct registry *r, struct str key_text)
+    __attribute__((nonnull(1)));
 struct source *cache_source(struct registry *r, const char *name) __attribute__((nonnull(1)));
 void cache_want(struct registry *r, const struct refkey *k, const char *source, unsigned worker)
     __attribute__((nonnull(1, 2)));
@@ -181,5 +182,7 @@ void snapshot_save(struct registry *r) NONNULL;
 void snapshot_free(struct registry *r) NONNULL;
 
 /* ---- report.c ---- */
-void registry_print_references(const struct registry *r, struct buf *out) NONNULL;
+/* `key` empty = all of them. */
+void registry_print_references(const struct registry *r, struct str key, struct buf *out)
+    __attribute__((nonnull(1, 3)));
 void registry_print_registries(const struct registry *r, struct buf *out) NONNULL;

@@ -150,3 +150,36 @@ bool listing_providers(const char *address, const char *root, struct str interfa
     snprintf(path, sizeof(path), "%s/" STR_FMT "/providers", root, STR_ARG(interface));
     return children(h, path, a, url_entry, out, e);
 }
+
+static bool read_definition(zhandle_t *h, const char *path, struct arena *a,
+                            struct definition_view *out, struct err *e)
+{
+    char *text = malloc(DEFINITION_NODE_MAX);
+    int n = DEFINITION_NODE_MAX;
+    int rc = text != NULL ? zoo_get(h, path, 0, text, &n, NULL) : ZSYSTEMERROR;
+    bool ok = rc == ZNONODE;
+
+    if (rc == ZOK && n > 0)
+        ok = definition_parse((struct str){text, (size_t)n}, a, out, e);
+    else if (!ok)
+        err_set(e, "%s: %s", path, rc != ZOK ? zerror(rc) : "the node is empty");
+    free(text);
+    return ok;
+}
+
+bool listing_methods(const char *address, const char *root, const struct provider *p,
+                     struct arena *a, struct definition_view *out, struct err *e)
+{
+    zhandle_t *h = connect_once(address, e);
+    struct buf path;
+    bool ok = h != NULL;
+
+    *out = (struct definition_view){0};
+    buf_init(&path, PATH_LEN);
+    if (ok && p->application.n != 0 && zk_metadata_path(root, p, &path)) {
+        buf_add_u8(&path, '\0');
+        ok = read_definition(h, (const char *)path.data, a, out, e);
+    }
+    buf_free(&path);
+    return ok;
+}

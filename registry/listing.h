@@ -12,6 +12,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "registry/definition.h"
+#include "registry/provider.h"
 
 struct listing {
     struct str *names; /* in the caller's arena, sorted */
@@ -25,4 +27,8 @@ bool listing_interfaces(const char *address, const char *root, struct arena *a, 
 bool listing_providers(const char *address, const char *root, struct str interface, struct arena *a,
                        struct listing *out, struct err *e)
     __attribute__((nonnull(1, 2, 4, 5, 6))) MUST_CHECK;
+/* What the application of `p` published of the methods of its service.  Nothing published is an empty view. */
+bool listing_methods(const char *address, const char *root, const struct provider *p,
+                     struct arena *a, struct definition_view *out,
+                     struct err *e) NONNULL MUST_CHECK;
 void listing_end(void);

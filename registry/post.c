@@ -89,7 +89,7 @@ static void on_report(struct registry *r, const struct post *p)
     buf_init(&m->report, (size_t)256 * 1024 * 1024);
     switch (p->report) {
     case REGISTRY_REPORT_REFERENCES:
-        registry_print_references(r, &m->report);
+        registry_print_references(r, p->text, &m->report);
         break;
     case REGISTRY_REPORT_REGISTRIES:
         registry_print_registries(r, &m->report);
@@ -301,6 +301,18 @@ void registry_report(struct registry *r, enum registry_report_kind kind, struct 
     struct post *p = new_post(r, POST_REPORT);
 
     p->report = kind;
+    p->box = box;
+    p->cookie = cookie;
+    post(p);
+}
+
+void registry_report_reference(struct registry *r, struct str key_text, struct mailbox *box,
+                               void *cookie)
+{
+    struct post *p = new_post(r, POST_REPORT);
+
+    p->report = REGISTRY_REPORT_REFERENCES;
+    p->text = arena_str(&p->arena, key_text);
     p->box = box;
     p->cookie = cookie;
     post(p);

@@ -10,6 +10,15 @@
 
 enum { LOST_MS = 5000 }; /* an answer that did not come by then went with its session */
 
+const char *definition_source_name(enum definition_source s)
+{
+    switch (s) {
+    case DEFINITION_REPORT:
+        return "report";
+    }
+    return "?";
+}
+
 /* ---------------------------------------------------------------- the set */
 
 static struct described *find(const struct reference *ref, struct str application)

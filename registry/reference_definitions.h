@@ -25,15 +25,21 @@ enum {
     DEFINITIONS_BYTES_MAX = 64 << 20, /* of all references */
 };
 
+/* Where a definition is from. */
+enum definition_source {
+    DEFINITION_REPORT, /* the metadata report of 2.7 and 3.x in the registry */
+};
+
 struct described {
     char *application;             /* NULL = free */
     struct definition *definition; /* NULL = none known */
-    unsigned n_providers;          /* of the list */
-    uint64_t providers;            /* which they are: a sum over them */
-    int64_t mzxid;                 /* of the node that was read; 0 = none */
-    uint64_t asked_ms;             /* the read under way; 0 = none */
-    uint64_t again_ms;             /* when to read again; 0 = not planned */
-    bool last_time;                /* `again_ms` is the second read after a change */
+    enum definition_source source;
+    unsigned n_providers; /* of the list */
+    uint64_t providers;   /* which they are: a sum over them */
+    int64_t mzxid;        /* of the node that was read; 0 = none */
+    uint64_t asked_ms;    /* the read under way; 0 = none */
+    uint64_t again_ms;    /* when to read again; 0 = not planned */
+    bool last_time;       /* `again_ms` is the second read after a change */
 };
 
 struct reference_definitions {
@@ -56,6 +62,7 @@ void reference_tell_definitions(struct reference *ref, unsigned worker) NONNULL;
 bool reference_definitions_due(const struct reference *ref) NONNULL;
 void reference_definitions_tick(struct reference *ref, uint64_t now_ms) NONNULL;
 void reference_definitions_free(struct reference *ref) NONNULL;
+const char *definition_source_name(enum definition_source s);
 /* From kinds.  What was read of an application; text.p == NULL: it has no node. */
 void reference_on_definition(struct reference *ref, struct str application, struct str text,
                              int64_t mzxid) __attribute__((nonnull(1)));

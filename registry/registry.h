@@ -182,6 +182,9 @@ enum registry_report_kind {
 };
 void registry_report(struct registry *r, enum registry_report_kind kind, struct mailbox *box,
                      void *cookie) __attribute__((nonnull(1, 3)));
+/* REGISTRY_REPORT_REFERENCES with at most the one of this key, and all that is known of its methods and their types. */
+void registry_report_reference(struct registry *r, struct str key_text, struct mailbox *box,
+                               void *cookie) __attribute__((nonnull(1, 3)));
 
 /* Counters for metrics; any thread. */
 struct registry_numbers {

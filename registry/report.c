@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "registry/core.h"
+#include "registry/reference_definitions.h"
 
 static json_t *time_json(uint64_t at_wall_ms)
 {
@@ -124,7 +125,32 @@ static json_t *events_json(const struct reference *ref)
     return list;
 }
 
-static json_t *reference_json(const struct reference *ref)
+/* Which applications' methods are known; with their text only where one reference is asked for. */
+static json_t *definitions_json(const struct reference *ref, bool whole)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+        const struct described *d = &ref->definitions->v[i];
+        json_t *o = NULL;
+
+        if (d->definition == NULL)
+            continue;
+        o = json_object();
+        json_object_set_new(o, "application", json_string(d->application));
+        json_object_set_new(o, "source", json_string(definition_source_name(d->source)));
+        if (whole) {
+            json_t *text = json_loadb(d->definition->text, d->definition->n, 0, NULL);
+
+            json_object_update(o, text);
+            json_decref(text);
+        }
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *reference_json(const struct reference *ref, bool whole)
 {
     json_t *o = json_object();
 
@@ -143,6 +169,7 @@ static json_t *reference_json(const struct reference *ref)
     json_object_set_new(o, "last_change", time_json(ref->last_change_wall_ms));
     json_object_set_new(o, "subscribes", json_integer(ref->subscribes));
     json_object_set_new(o, "consumer_node", node_json(ref));
+    json_object_set_new(o, "definitions", definitions_json(ref, whole));
     json_object_set_new(o, "events", events_json(ref));
     return o;
 }
@@ -184,8 +211,10 @@ static json_t *refused_json(const struct registry *r)
     return list;
 }
 
-void registry_print_references(const struct registry *r, struct buf *out)
+void registry_print_references(const struct registry *r, struct str key, struct buf *out)
 {
+    const struct reference *only = key.n != 0 ? cache_find(r, key) : NULL;
+
     json_int_t subscriptions = (json_int_t)(r->n_references - r->n_lookups);
     const char *comma = "";
 
@@ -208,10 +237,10 @@ void registry_print_references(const struct registry *r, struct buf *out)
     print(refused_json(r), out);
     buf_printf(out, ",\"references\":[");
     for (const struct reference *ref = r->by_key; ref != NULL; ref = ref->hh.next) {
-        if (!ref->watched)
+        if (!ref->watched || (key.n != 0 && ref != only))
             continue;
         buf_add_str(out, str_from(comma));
-        print(reference_json(ref), out);
+        print(reference_json(ref, key.n != 0), out);
         comma = ",";
     }
     buf_printf(out, "]}");

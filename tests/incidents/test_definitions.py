@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What providers published of their methods: how calls without types and the operator see it.  Real ZooKeeper, scripted provider."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+
+IFACE = "demo.UserService"
+PATH = "/%s/rawArguments" % IFACE
+DATE = '["2018-01-29T12:00:00Z"]'
+AS_DATE = '["4b0181d9d0"]'  # Hessian's date in minutes; without types it would be sent as a string
+# what a provider of 3.x writes
+DEFINITION = {"methods": [
+    {"name": "rawArguments", "parameterTypes": ["java.util.Date"], "returnType": "java.util.List<java.lang.String>"},
+    {"name": "rawArguments", "parameterTypes": ["demo.User", "java.util.Map<java.lang.String,java.lang.Long>"], "returnType": "void"},
+    {"name": "whoami", "parameterTypes": [], "returnType": "java.lang.String"}],
+    "types": [{"type": "demo.User", "properties": {"name": "java.lang.String", "birthday": "java.util.Date"}}]}
+zk = None
+
+
+def start():
+    if zk.proc is None:
+        zk.start()
+    c = kit.Client(timeout_ms=60000)
+    if c.exists("/dubbo"):
+        c.delete_tree("/dubbo")
+    return c
+
+
+def publish(c, definition, application="test", service=IFACE):
+    path = "/dubbo/metadata/%s/provider/%s" % (service, application)
+    c.ensure(path)
+    c.set(path, json.dumps(definition).encode())
+
+
+def config(**more):
+    c = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181", "session_timeout": "4s"}],
+         "services": [{"name": "user", "interface": IFACE}], "direct": {"enabled": True, "allow": ["*"]},
+         "defaults": {"timeout": "3s"}}
+    c.update(more)
+    return c
+
+
+def program(*args):
+    out = subprocess.run([os.path.join(kit.BIN, "dubbogate")] + list(args), capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out
+    return out.stdout
+
+
+def known(g, key=IFACE):
+    return kit.wait_until(lambda: (g.admin("/references/" + key)[1].get("definitions") or None), 10, "definitions of " + key)
+
+
+def call(body, path=PATH):
+    status, text, _ = kit.Http().post(path, body)
+    return status, text
+
+
+def methods_are_shown():
+    """The commands and the admin page show what the providers published, or that they did not."""
+    c = start()
+    a = kit.Stub()
+    kit.Providers(c, IFACE).add(20880)
+    kit.Providers(c, "demo.Silent").add(20880)
+    publish(c, DEFINITION)
+    g = kit.Gateway(config(services=[{"name": "user", "interface": IFACE}, {"name": "silent", "interface": "demo.Silent"}]))
+    d = known(g)
+    assert [(x["application"], x["source"]) for x in d] == [("test", "report")], d
+    assert {"name": "rawArguments", "parameterTypes": ["java.util.Date"], "returnType": "java.util.List<java.lang.String>"} \
+        in d[0]["methods"] and len(d[0]["methods"]) == 3, d
+    assert d[0]["types"] == DEFINITION["types"], d
+    # the list of all references would be too long with them
+    assert g.reference(IFACE)["definitions"] == [{"application": "test", "source": "report"}], g.reference(IFACE)
+    assert g.admin("/references/demo.Silent")[1]["definitions"] == []
+    status, other = g.admin("/references/demo.Nobody")
+    assert status == 404 and "error" in other, other
+
+    why = program("why", IFACE)
+    assert "3 methods known by the report of test\n" in why and "rawArguments(" not in why, why
+    assert "rawArguments(java.util.Date) returns java.util.List<java.lang.String>\n" in program("why", "-l", IFACE)
+    assert "methods are not known" in program("why", "demo.Silent")
+
+    ls = program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
+    assert "    methods by the report of test:\n" in ls, ls
+    assert "      void rawArguments(demo.User,java.util.Map<java.lang.String,java.lang.Long>)\n" in ls, ls
+    assert "    test has published no methods\n" in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", "demo.Silent")
+    publish(c, "no definition")
+    assert "methods of test cannot be read: " in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
+    assert call(DATE) == (200, AS_DATE), call(DATE)
+    g.stop()
+    a.kill()
+    c.close()
+
+
+if __name__ == "__main__":
+    zk = kit.ZooKeeper() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
+    try:
+        kit.run([methods_are_shown])
+    finally:
+        if zk is not None:
+            zk.close()
