@@ -4,7 +4,7 @@
  *   registry.c    the thread: mail from others, mail to workers, the tick
  *   cache.c       which references there are: wants, unknown names, the bound, eviction
  *   reference.c   what one of them does
- *   snapshot.c    the saved lists
+ *   snapshot.c    the saved lists; snapshot_revisions.c: what applications export
  *   report.c      what the admin interface shows
  */
 #pragma once
@@ -106,6 +106,7 @@ struct registry {
     size_t n_negatives;
 
     struct snapshot_entry *snapshot;
+    struct snapshot_app *snapshot_apps;
     uint64_t dirty_since_ms; /* the saved list is older than this; 0 = current */
     uint64_t save_not_before_ms;
 
@@ -180,6 +181,18 @@ const struct snapshot_entry *snapshot_find(const struct registry *r, const struc
                                            const char *key) NONNULL;
 void snapshot_save(struct registry *r) NONNULL;
 void snapshot_free(struct registry *r) NONNULL;
+
+/* ---- snapshot_revisions.c ---- */
+/* Copied. */
+void snapshot_add_revision(struct registry *r, const struct source *source,
+                           const struct store_revision *v) NONNULL;
+/* Hands over what was saved of the application; from then on it is the kind's to save. */
+void snapshot_take_revisions(const struct source *source, struct str app,
+                             void (*take)(void *ctx, const struct store_revision *v), void *ctx)
+    __attribute__((nonnull(1, 3)));
+/* What nobody took, and what the kinds have.  False: not all of it. */
+bool snapshot_put_revisions(const struct registry *r, struct store_writer *w) NONNULL;
+void snapshot_free_revisions(struct registry *r) NONNULL;
 
 /* ---- report.c ---- */
 /* `key` empty = all of them. */

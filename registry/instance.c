@@ -270,27 +270,40 @@ static bool path_ok(struct str path)
     return path.n != 0 && url_text_ok(path) && str_find(path, '?') == path.n;
 }
 
+static struct app_service copy_service(const struct app_service *s, struct arena *a)
+{
+    return (struct app_service){
+        .interface = arena_str(a, s->interface),
+        .protocol = arena_str(a, s->protocol),
+        .path = arena_str(a, s->path),
+        .port = s->port,
+        .query = arena_str(a, s->query),
+    };
+}
+
+bool app_service_ok(const struct app_service *s)
+{
+    return value_ok(s->interface) && path_ok(s->interface) && path_ok(s->path) &&
+           segment_ok(s->protocol, 32) && s->query.n <= URL_MAX && url_text_ok(s->query);
+}
+
 static bool read_service(const json_t *o, struct str app, struct arena *a, struct buf *query,
                          struct app_service *out)
 {
-    struct str interface = text_of(json_object_get(o, "name"));
-    struct str protocol = text_of(json_object_get(o, "protocol"));
-    struct str path = text_of(json_object_get(o, "path"));
-
-    if (path.n == 0)
-        path = interface;
-    if (!value_ok(interface) || !path_ok(interface) || !path_ok(path) || !segment_ok(protocol, 32))
-        return false;
-    compose_query(o, interface, app, query);
-    if (query->failed)
-        return false;
-    *out = (struct app_service){
-        .interface = arena_str(a, interface),
-        .protocol = arena_str(a, protocol),
-        .path = arena_str(a, path),
+    struct app_service s = {
+        .interface = text_of(json_object_get(o, "name")),
+        .protocol = text_of(json_object_get(o, "protocol")),
+        .path = text_of(json_object_get(o, "path")),
         .port = port_of(json_object_get(o, "port")),
-        .query = arena_str(a, buf_str(query)),
     };
+
+    if (s.path.n == 0)
+        s.path = s.interface;
+    compose_query(o, s.interface, app, query);
+    s.query = buf_str(query);
+    if (query->failed || !app_service_ok(&s))
+        return false;
+    *out = copy_service(&s, a);
     return true;
 }
 
@@ -301,6 +314,20 @@ static int by_interface(const void *a, const void *b)
     int order = str_cmp(x->interface, y->interface);
 
     return order != 0 ? order : str_cmp(x->query, y->query);
+}
+
+void metadata_sort(struct app_metadata *m)
+{
+    if (m->n != 0)
+        qsort(m->services, m->n, sizeof(*m->services), by_interface);
+}
+
+void metadata_copy(const struct app_metadata *from, struct arena *a, struct app_metadata *out)
+{
+    out->n = from->n;
+    out->services = arena_alloc(a, (from->n + 1) * sizeof(*out->services));
+    for (size_t i = 0; i < from->n; i++)
+        out->services[i] = copy_service(&from->services[i], a);
 }
 
 static void read_services(json_t *services, struct str app, struct arena *a,
@@ -321,7 +348,7 @@ static void read_services(json_t *services, struct str app, struct arena *a,
         else
             (*skipped)++;
     }
-    qsort(out->services, out->n, sizeof(*out->services), by_interface);
+    metadata_sort(out);
     buf_free(&query);
 }
 

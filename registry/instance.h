@@ -70,6 +70,13 @@ struct app_metadata {
  * cannot be understood is left out and counted in `skipped`; false when nothing can. */
 bool metadata_parse(struct str json, struct str app, struct arena *a, struct app_metadata *out,
                     size_t *skipped, struct err *e) __attribute__((nonnull(3, 4, 5, 6))) MUST_CHECK;
+/* Can it be one, whoever wrote it? */
+bool app_service_ok(const struct app_service *s) NONNULL;
+/* The order that metadata_find needs. */
+void metadata_sort(struct app_metadata *m) NONNULL;
+/* A copy, texts too. */
+void metadata_copy(const struct app_metadata *from, struct arena *a,
+                   struct app_metadata *out) NONNULL;
 /* The first service of the interface, which is followed by its others; `n` of them. */
 const struct app_service *metadata_find(const struct app_metadata *m, struct str interface,
                                         size_t *n) __attribute__((nonnull(1, 3)));

@@ -86,6 +86,8 @@ struct registry_kind {
     bool (*describe)(void *kind, struct reference *ref, const struct provider *p);
     /* The applications that the reference's interface has in the registry, with commas.  May be NULL. */
     void (*print_apps)(const struct reference *ref, struct buf *out);
+    /* Puts what is known of revisions of applications into the saved lists; false: not all of it.  May be NULL. */
+    bool (*save)(const void *kind, struct store_writer *w);
     /* The answer to a metadata_question; p == NULL: none.  May be NULL. */
     void (*on_metadata)(void *kind, const char *app, const char *revision, struct str json);
     /* True: there is work for the next tick. */

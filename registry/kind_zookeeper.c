@@ -191,6 +191,7 @@ const struct registry_kind registry_kind_zookeeper = {
     .unpublish = zk_unpublish,
     .node_name = zk_node_name,
     .print_apps = zk_print_apps,
+    .save = zk_save_revisions,
     .on_metadata = zk_on_metadata,
     .tick = zk_tick,
     .report = zk_report,

@@ -378,6 +378,7 @@ static void free_app(struct zk_app *app)
         zk_count_watch(app->session, &app->watch_set, false);
         zk_remove_watch(app->session, app->path);
     }
+    zk_revisions_free(app);
     app->session->watch_bytes -= app->bytes;
     list_remove(&app->link);
     list_remove(&app->reading);
@@ -434,6 +435,7 @@ struct zk_app *zk_app_get(struct zk *z, struct str name)
         return NULL;
     }
     app = new_app(z, name);
+    zk_revisions_restore(app);
     queue_app(app);
     zk_apps_read(app->session);
     return app;

@@ -59,6 +59,7 @@ static struct zk_use *get_use(struct zk_path *p, struct str name)
     list_add(&app->uses, &u->of_app);
     list_add(&p->mapping.uses, &u->of_path);
     app->unused_since_ms = 0;
+    registry_mark_dirty(p->session->zk->source->home);
     log_info("registry", "%s: application %s", p->interface, app->name);
     return u;
 }
@@ -77,8 +78,10 @@ static void drop_unwanted(struct zk_path *p)
     list_each_safe(l, &p->mapping.uses) {
         struct zk_use *u = container_of(l, struct zk_use, of_path);
 
-        if (!u->mapped && !u->given)
-            free_use(u);
+        if (u->mapped || u->given)
+            continue;
+        registry_mark_dirty(p->session->zk->source->home);
+        free_use(u);
     }
 }
 

@@ -21,20 +21,29 @@ static struct zk_revision *find(const struct zk_app *app, struct str revision)
     return NULL;
 }
 
+/* Without users. */
+static struct zk_revision *new_revision(struct zk_app *app, struct str revision)
+{
+    struct zk_revision *r = xcalloc(1, sizeof(*r) + revision.n + 1);
+
+    memcpy(r->revision, revision.p, revision.n);
+    r->app = app;
+    arena_init(&r->arena);
+    list_init(&r->link);
+    list_add(&app->revisions, &r->link);
+    app->n_unused++;
+    return r;
+}
+
 struct zk_revision *zk_revision_get(struct zk_app *app, struct str revision, bool remote)
 {
     struct zk_revision *r = find(app, revision);
 
-    if (r == NULL) {
-        r = xcalloc(1, sizeof(*r) + revision.n + 1);
-        memcpy(r->revision, revision.p, revision.n);
-        r->app = app;
-        arena_init(&r->arena);
-        list_init(&r->link);
-        list_add(&app->revisions, &r->link);
-    }
+    if (r == NULL)
+        r = new_revision(app, revision);
     r->remote = remote;
-    r->users++;
+    if (r->users++ == 0)
+        app->n_unused--;
     return r;
 }
 
@@ -47,6 +56,28 @@ static void set_asking(struct zk_revision *r, bool on)
     r->app->n_asking -= on ? 0U : 1U;
 }
 
+static void free_unused(struct zk_revision *r)
+{
+    ASSERT(r->users == 0);
+    set_asking(r, false);
+    r->app->n_unused--;
+    list_remove(&r->link);
+    arena_free(&r->arena);
+    free(r);
+}
+
+static void free_oldest(struct zk_app *app)
+{
+    list_each(l, &app->revisions) {
+        struct zk_revision *r = container_of(l, struct zk_revision, link);
+
+        if (r->users == 0) {
+            free_unused(r);
+            return;
+        }
+    }
+}
+
 void zk_revision_put(struct zk_revision *r)
 {
     if (r == NULL)
@@ -54,10 +85,63 @@ void zk_revision_put(struct zk_revision *r)
     ASSERT(r->users > 0);
     if (--r->users != 0)
         return;
-    set_asking(r, false);
+    r->app->n_unused++;
     list_remove(&r->link);
-    arena_free(&r->arena);
-    free(r);
+    list_add(&r->app->revisions, &r->link);
+    if (!r->known)
+        free_unused(r);
+    else if (r->app->n_unused > REVISIONS_KEPT)
+        free_oldest(r->app);
+}
+
+static void restore(void *ctx, const struct store_revision *v)
+{
+    struct zk_revision *r = find(ctx, v->revision);
+
+    if (r != NULL)
+        return; /* twice in the file */
+    r = new_revision(ctx, v->revision);
+    metadata_copy(&v->services, &r->arena, &r->services);
+    r->known = true;
+}
+
+void zk_revisions_restore(struct zk_app *app)
+{
+    snapshot_take_revisions(app->zk->source, str_from(app->name), restore, app);
+}
+
+void zk_revisions_free(struct zk_app *app)
+{
+    while (!list_empty(&app->revisions))
+        free_unused(container_of(app->revisions.next, struct zk_revision, link));
+}
+
+static bool save(const struct zk_app *app, struct store_writer *w)
+{
+    bool ok = true;
+
+    list_each(l, &app->revisions) {
+        const struct zk_revision *r = container_of(l, struct zk_revision, link);
+
+        if (r->known)
+            ok = store_put_revision(
+                     w, &(struct store_revision){.registry = str_from(app->zk->source->conf.name),
+                                                 .app = str_from(app->name),
+                                                 .revision = str_from(r->revision),
+                                                 .services = r->services}) &&
+                 ok;
+    }
+    return ok;
+}
+
+bool zk_save_revisions(const void *kind, struct store_writer *w)
+{
+    const struct zk *z = kind;
+    bool ok = true;
+
+    for (const struct zk_app *app = z->apps; app != NULL; app = app->hh.next)
+        ok = save(app, w) && ok;
+    return ok;
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -85,6 +169,7 @@ static void on_text(struct zk_revision *r, struct str json)
     }
     set_asking(r, false);
     r->known = true;
+    registry_mark_dirty(r->app->zk->source->home);
     log_info("registry", "%s: revision %s exports %zu services, %zu of them cannot be understood",
              r->app->name, r->revision, r->services.n + skipped, skipped);
     zk_instances_settle(r->app);

@@ -43,6 +43,7 @@ void snapshot_free(struct registry *r)
         arena_free(&e->arena);
         free(e);
     }
+    snapshot_free_revisions(r);
 }
 /* NOLINTEND(readability-function-size,clang-analyzer-unix.Malloc) */
 
@@ -81,9 +82,18 @@ static void on_entry(void *ctx, const struct store_entry *s)
         e->n = s->n_urls;
         e->czxid = s->czxid;
         e->saved_wall_ms = s->saved_wall_ms;
+        e->apps = arena_str(&e->arena, s->apps);
         entry_add(r, e);
     }
     buf_free(&key);
+}
+
+static void on_revision(void *ctx, const struct store_revision *v)
+{
+    struct source *source = source_named(ctx, v->registry);
+
+    if (source != NULL)
+        snapshot_add_revision(ctx, source, v);
 }
 
 static bool is_on(const struct registry *r)
@@ -93,7 +103,8 @@ static bool is_on(const struct registry *r)
 
 void snapshot_load(struct registry *r)
 {
-    struct store_reader reader = {.on_registry = on_registry, .on_entry = on_entry, .ctx = r};
+    struct store_reader reader = {
+        .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision, .ctx = r};
     struct err e = {0};
 
     counter_set(&r->numbers.writable, 1);
@@ -144,6 +155,7 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
     const struct directory *d = ref->directory;
     struct arena a;
     struct buf text;
+    struct buf apps;
     struct store_entry e = {
         .registry = str_from(ref->source->conf.name),
         .key = ref->key,
@@ -155,6 +167,10 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
 
     arena_init(&a);
     buf_init(&text, 65536);
+    buf_init(&apps, MAPPING_TEXT_MAX);
+    if (ref->source->kind->print_apps != NULL)
+        ref->source->kind->print_apps(ref, &apps);
+    e.apps = apps.failed ? STR_NONE : buf_str(&apps);
     urls = arena_alloc(&a, (d->n + 1) * sizeof(*urls));
     for (size_t i = 0; i < d->n; i++) {
         if (!is_worth_saving(&d->providers[i]))
@@ -164,9 +180,10 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
         urls[e.n_urls++] = arena_str(&a, buf_str(&text));
     }
     e.urls = urls;
-    if (e.n_urls != 0)
+    if (e.n_urls != 0 || e.apps.n != 0)
         ok = store_put_entry(w, &e);
     buf_free(&text);
+    buf_free(&apps);
     arena_free(&a);
     return ok;
 }
@@ -179,7 +196,8 @@ static bool put_unasked(struct registry *r, struct store_writer *w, const struct
                             .czxid = s->czxid,
                             .saved_wall_ms = s->saved_wall_ms,
                             .urls = s->urls,
-                            .n_urls = s->n};
+                            .n_urls = s->n,
+                            .apps = s->apps};
     struct err err;
 
     if (ref != NULL && (ref->had_list || ref->directory != NULL))
@@ -202,6 +220,7 @@ static bool write_all(struct registry *r, struct err *e)
     }
     for (const struct snapshot_entry *s = r->snapshot; s != NULL; s = s->hh.next)
         ok = put_unasked(r, w, s) && ok;
+    ok = snapshot_put_revisions(r, w) && ok;
     if (!ok)
         log_warn("registry", "not all provider lists fit into the file of saved lists");
     return store_commit(w, e);

@@ -20,7 +20,7 @@
 enum { FLUSH_AT = 256 << 10, CLOSING_BYTES = 256 };
 
 /* Which part of the document is being written. */
-enum part { PART_REGISTRIES, PART_ENTRIES };
+enum part { PART_REGISTRIES, PART_ENTRIES, PART_REVISIONS };
 
 struct store_writer {
     int dir;
@@ -28,6 +28,7 @@ struct store_writer {
     enum part part;
     size_t n_registries;
     size_t n_entries;
+    size_t n_revisions;
     size_t written; /* bytes given to `out` so far */
     uint64_t sum;
     struct buf out;  /* not yet in the file */
@@ -154,6 +155,7 @@ static bool entry_ok(const struct store_entry *s)
     struct err e;
 
     if (s->registry.n > STORE_NAME_MAX || s->n_urls > STORE_URLS_MAX || !url_text_ok(s->registry) ||
+        s->apps.n > MAPPING_TEXT_MAX || !url_text_ok(s->apps) ||
         !refkey_make(s->key.interface, s->key.version, s->key.group, &k, &e))
         return false;
     for (size_t i = 0; i < s->n_urls; i++) {
@@ -174,8 +176,13 @@ static void compose_entry(const struct store_entry *s, struct buf *line)
     add_string(line, s->registry);
     buf_add_str(line, STR(",\"reference\":"));
     add_string(line, buf_str(&key));
-    buf_printf(line, ",\"czxid\":%lld,\"saved_ms\":%llu,\"providers\":[", (long long)s->czxid,
+    buf_printf(line, ",\"czxid\":%lld,\"saved_ms\":%llu", (long long)s->czxid,
                (unsigned long long)s->saved_wall_ms);
+    if (s->apps.n != 0) {
+        buf_add_str(line, STR(",\"applications\":"));
+        add_string(line, s->apps);
+    }
+    buf_add_str(line, STR(",\"providers\":["));
     for (size_t i = 0; i < s->n_urls; i++) {
         if (i != 0)
             buf_add_u8(line, ',');
@@ -189,18 +196,74 @@ static void compose_entry(const struct store_entry *s, struct buf *line)
 
 static void end_registries(struct store_writer *w)
 {
-    if (w->part == PART_REGISTRIES)
-        emit(w, STR("\n" STORE_MIDDLE "\n"));
+    if (w->part != PART_REGISTRIES)
+        return;
+    emit(w, STR("\n" STORE_MIDDLE "\n"));
     w->part = PART_ENTRIES;
 }
 
 bool store_put_entry(struct store_writer *w, const struct store_entry *s)
 {
+    ASSERT(w->part != PART_REVISIONS);
+
     end_registries(w);
     if (w->n_entries == STORE_ENTRIES_MAX || !entry_ok(s))
         return false;
     compose_entry(s, &w->line);
     return emit_line(w, &w->n_entries);
+}
+
+static bool revision_fits(const struct store_revision *v)
+{
+    bool ok = v->registry.n <= STORE_NAME_MAX && url_text_ok(v->registry) && app_name_ok(v->app) &&
+              revision_ok(v->revision) && v->services.n <= METADATA_SERVICES_MAX;
+
+    for (size_t i = 0; ok && i < v->services.n; i++)
+        ok = app_service_ok(&v->services.services[i]);
+    return ok;
+}
+
+static void add_service(struct buf *line, const struct app_service *s)
+{
+    buf_add_u8(line, '[');
+    add_string(line, s->interface);
+    buf_add_u8(line, ',');
+    add_string(line, s->protocol);
+    buf_add_u8(line, ',');
+    add_string(line, s->path);
+    buf_printf(line, ",%u,", (unsigned)s->port);
+    add_string(line, s->query);
+    buf_add_u8(line, ']');
+}
+
+static void compose_revision(const struct store_revision *v, struct buf *line)
+{
+    buf_truncate(line, 0);
+    buf_add_str(line, STR("{\"registry\":"));
+    add_string(line, v->registry);
+    buf_add_str(line, STR(",\"application\":"));
+    add_string(line, v->app);
+    buf_add_str(line, STR(",\"revision\":"));
+    add_string(line, v->revision);
+    buf_add_str(line, STR(",\"services\":["));
+    for (size_t i = 0; i < v->services.n; i++) {
+        if (i != 0)
+            buf_add_u8(line, ',');
+        add_service(line, &v->services.services[i]);
+    }
+    buf_add_str(line, STR("]}"));
+}
+
+bool store_put_revision(struct store_writer *w, const struct store_revision *v)
+{
+    end_registries(w);
+    if (w->n_revisions == STORE_REVISIONS_MAX || !revision_fits(v))
+        return false;
+    if (w->part == PART_ENTRIES)
+        emit(w, STR("\n" STORE_REVISIONS "\n"));
+    w->part = PART_REVISIONS;
+    compose_revision(v, &w->line);
+    return emit_line(w, &w->n_revisions);
 }
 
 static void end_document(struct store_writer *w)

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "registry/instance.h"
 #include "registry/refkey.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
     STORE_URLS_MAX = 10000, /* per entry */
     STORE_REGISTRIES_MAX = 64,
     STORE_NAME_MAX = 64,
+    STORE_REVISIONS_MAX = 20000,
 };
 
 /* What is remembered of a registry as a whole. */
@@ -41,6 +43,15 @@ struct store_entry {
     uint64_t saved_wall_ms;
     const struct str *urls; /* provider URLs, decoded; provider_print writes them */
     size_t n_urls;
+    struct str apps; /* of its mapping, with commas; empty = none */
+};
+
+/* What a revision of an application exports; it never changes. */
+struct store_revision {
+    struct str registry; /* name */
+    struct str app;
+    struct str revision;
+    struct app_metadata services;
 };
 
 /* ---- writing ---- */
@@ -48,10 +59,11 @@ struct store_writer;
 
 /* Opens the temporary file; NULL with a sentence. */
 struct store_writer *store_begin(const char *dir, struct err *e) NONNULL MUST_CHECK;
-/* All registries come before the first entry.  False when the file is full (or failed before): the entry
+/* All registries come before the first entry, all entries before the first revision.  False when the file is full (or failed before): the entry
  * is left out, the file stays valid. */
 bool store_put_registry(struct store_writer *w, const struct store_registry *r) NONNULL;
 bool store_put_entry(struct store_writer *w, const struct store_entry *s) NONNULL;
+bool store_put_revision(struct store_writer *w, const struct store_revision *v) NONNULL;
 /* Syncs, renames, syncs the directory and frees `w`.  False with the first error; the old file is then
  * still there. */
 bool store_commit(struct store_writer *w, struct err *e) NONNULL MUST_CHECK;
@@ -71,7 +83,8 @@ enum store_result {
 
 struct store_reader {
     void (*on_registry)(void *ctx, const struct store_registry *r);
-    void (*on_entry)(void *ctx, const struct store_entry *s); /* valid during the call only */
+    void (*on_entry)(void *ctx, const struct store_entry *s);       /* valid during the call only */
+    void (*on_revision)(void *ctx, const struct store_revision *v); /* as well */
     void *ctx;
     size_t n_ignored; /* set by store_load: entries that could not be read */
 };

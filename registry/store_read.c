@@ -102,6 +102,7 @@ static bool deliver_entry(const json_t *o, struct store_reader *r)
     const json_t *list = json_object_get(o, "providers");
     size_t n = json_array_size(list);
     struct store_entry s = {.n_urls = n};
+    const json_t *apps = json_object_get(o, "applications");
     struct str reference = STR_NONE;
     struct err e;
     int64_t saved = 0;
@@ -112,7 +113,8 @@ static bool deliver_entry(const json_t *o, struct store_reader *r)
         !get_text(o, "registry", STORE_NAME_MAX, &s.registry) ||
         !get_text(o, "reference", REFKEY_TEXT_MAX, &reference) ||
         !get_number(o, "czxid", INT64_MIN, &s.czxid) || !get_number(o, "saved_ms", 0, &saved) ||
-        !refkey_parse(reference, &s.key, &e))
+        !refkey_parse(reference, &s.key, &e) ||
+        (apps != NULL && !get_text(o, "applications", MAPPING_TEXT_MAX, &s.apps)))
         return false;
     urls = xcalloc(n + 1, sizeof(*urls));
     ok = get_urls(list, urls);
@@ -125,17 +127,73 @@ static bool deliver_entry(const json_t *o, struct store_reader *r)
     return ok;
 }
 
-static void deliver(struct str line, bool is_entry, size_t *n, struct store_reader *r)
+static struct str item_text(const json_t *list, size_t i)
 {
-    size_t max = is_entry ? STORE_ENTRIES_MAX : STORE_REGISTRIES_MAX;
+    const json_t *v = json_array_get(list, i);
+
+    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)} : STR_NONE;
+}
+
+/* [interface, protocol, path, port, query] */
+static bool get_service(const json_t *list, struct app_service *out)
+{
+    const json_t *port = json_array_get(list, 3);
+
+    if (json_array_size(list) != 5 || !json_is_integer(port) || json_integer_value(port) < 0 ||
+        json_integer_value(port) > UINT16_MAX)
+        return false;
+    *out = (struct app_service){.interface = item_text(list, 0),
+                                .protocol = item_text(list, 1),
+                                .path = item_text(list, 2),
+                                .port = (uint16_t)json_integer_value(port),
+                                .query = item_text(list, 4)};
+    return app_service_ok(out);
+}
+
+static bool deliver_revision(const json_t *o, struct store_reader *r)
+{
+    const json_t *list = json_object_get(o, "services");
+    size_t n = json_array_size(list);
+    struct store_revision v = {.services.n = n};
+    bool ok = json_is_array(list) && n <= METADATA_SERVICES_MAX &&
+              get_text(o, "registry", STORE_NAME_MAX, &v.registry) &&
+              get_text(o, "application", APP_NAME_MAX, &v.app) && app_name_ok(v.app) &&
+              get_text(o, "revision", REVISION_MAX, &v.revision) && revision_ok(v.revision);
+
+    if (!ok)
+        return false;
+    v.services.services = xcalloc(n + 1, sizeof(*v.services.services));
+    for (size_t i = 0; ok && i < n; i++)
+        ok = get_service(json_array_get(list, i), &v.services.services[i]);
+    if (ok) {
+        metadata_sort(&v.services);
+        r->on_revision(r->ctx, &v);
+    }
+    free(v.services.services);
+    return ok;
+}
+
+/* The kinds of lines, in the order in which they come. */
+static const struct {
+    size_t max;
+    bool (*deliver)(const json_t *o, struct store_reader *r);
+    const char *opens; /* the line before the first one */
+} parts[] = {
+    {STORE_REGISTRIES_MAX, deliver_registry, ""},
+    {STORE_ENTRIES_MAX, deliver_entry, STORE_MIDDLE},
+    {STORE_REVISIONS_MAX, deliver_revision, STORE_REVISIONS},
+};
+
+static void deliver(struct str line, size_t part, size_t *n, struct store_reader *r)
+{
     json_t *o = NULL;
     bool ok = false;
 
     if (line.n == 0)
         return;
-    if (*n < max) {
+    if (*n < parts[part].max) {
         o = json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL);
-        ok = is_entry ? deliver_entry(o, r) : deliver_registry(o, r);
+        ok = parts[part].deliver(o, r);
         json_decref(o);
     }
     (*n)++;
@@ -146,7 +204,7 @@ static void deliver(struct str line, bool is_entry, size_t *n, struct store_read
 enum store_result store_read(struct str text, struct store_reader *r, struct err *e)
 {
     struct str content = STR_NONE;
-    bool in_entries = false;
+    size_t part = 0;
     size_t n = 0;
 
     r->n_ignored = 0;
@@ -159,13 +217,13 @@ enum store_result store_read(struct str text, struct store_reader *r, struct err
     while (content.n != 0) {
         struct str line = next_line(&content);
 
-        if (!in_entries && str_is(line, STORE_MIDDLE)) {
-            in_entries = true;
+        if (part + 1 < ARRAY_LEN(parts) && str_is(line, parts[part + 1].opens)) {
+            part++;
             n = 0;
         } else if (str_is(line, "]")) { /* STORE_END without its comma */
             break;
         } else {
-            deliver(line, in_entries, &n, r);
+            deliver(line, part, &n, r);
         }
     }
     return STORE_OK;

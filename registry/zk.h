@@ -326,6 +326,8 @@ void zk_apps_lost(struct zk_session *s);
 void zk_apps_free(struct zk *z);
 /* What an instance said when it was asked; p == NULL: nothing. */
 void zk_on_metadata(void *kind, const char *app, const char *revision, struct str json);
+/* Of all applications, for the saved lists; false: not all fit. */
+bool zk_save_revisions(const void *kind, struct store_writer *w);
 /* The names of the interface's applications, with commas, for the saved lists. */
 void zk_print_apps(const struct reference *ref, struct buf *out);
 

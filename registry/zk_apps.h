@@ -3,7 +3,9 @@
  *
  *   kind_zookeeper_mapping.c    which applications an interface has, and what they add to its list
  *   kind_zookeeper_apps.c       applications and their instances: reads and watches, shared by all interfaces
- *   kind_zookeeper_revision.c   what a revision of an application exports: read once, kept while in use
+ *   kind_zookeeper_revision.c   what a revision of an application exports: read once.  It is in the saved lists too, and is
+ *                               kept for a while after its last instance: who published it does so at its start only, and
+ *                               a registry that lost its data gets the instance back without it
  *
  * A change reads the lists of the interfaces concerned again (zk_path_read).  What could not be read leaves what
  * was known before: an instance serves with its last known revision until the new one is known.
@@ -21,16 +23,18 @@ enum {
     APP_SETTLE_MS = 200, /* changes are told together, but not later */
     APP_HOLD_MS = 2000,  /* a first list waits so long for its applications */
     METADATA_AGAIN_MS = 10000,
+    REVISIONS_KEPT = 4, /* per application, that no instance has */
 };
 
 struct zk_app {
     UT_hash_handle hh; /* zk->apps */
     struct zk *zk;
     struct zk_session *session;
-    struct list link;    /* session->apps */
-    struct list reading; /* session->app_reads: its instances must be listed */
-    struct list uses;    /* zk_use.of_app */
-    struct list revisions;
+    struct list link;      /* session->apps */
+    struct list reading;   /* session->app_reads: its instances must be listed */
+    struct list uses;      /* zk_use.of_app */
+    struct list revisions; /* zk_revision.link; those without instances: longest unused first */
+    unsigned n_unused;     /* of them */
     struct zk_instance *instances;
     size_t bytes;      /* of its path in a packet of watches */
     unsigned n_reads;  /* in flight */
@@ -107,6 +111,9 @@ void zk_apps_read(struct zk_session *s);
 /* Counted. */
 struct zk_revision *zk_revision_get(struct zk_app *app, struct str revision, bool remote);
 void zk_revision_put(struct zk_revision *r); /* NULL is fine */
+/* What was saved of a new application. */
+void zk_revisions_restore(struct zk_app *app);
+void zk_revisions_free(struct zk_app *app);
 /* Those that have to be asked for (again); for the tick and after a change. */
 void zk_revisions_ask(struct zk_app *app, uint64_t now_ms);
 /* The session is gone: questions to it get no answer. */

@@ -33,10 +33,19 @@ static void on_entry(void *ctx, const struct store_entry *s)
     }
 }
 
+static void on_revision(void *ctx, const struct store_revision *v)
+{
+    (void)ctx;
+    ASSERT(app_name_ok(v->app) && revision_ok(v->revision));
+    for (size_t i = 0; i < v->services.n; i++)
+        ASSERT(app_service_ok(&v->services.services[i]));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a;
-    struct store_reader r = {.on_registry = on_registry, .on_entry = on_entry, .ctx = &a};
+    struct store_reader r = {
+        .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision, .ctx = &a};
     struct buf b;
     struct err e;
 

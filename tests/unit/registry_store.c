@@ -37,12 +37,29 @@ static void on_entry(void *ctx, const struct store_entry *s)
     refkey_print(&s->key, &seen);
     buf_printf(&seen, " %lld %llu %zu", (long long)s->czxid, (unsigned long long)s->saved_wall_ms,
                s->n_urls);
+    if (s->apps.n != 0)
+        buf_printf(&seen, " (" STR_FMT ")", STR_ARG(s->apps));
     for (size_t i = 0; i < s->n_urls; i++)
         buf_printf(&seen, " " STR_FMT, STR_ARG(s->urls[i]));
     buf_add_u8(&seen, '\n');
 }
 
-static struct store_reader reader = {.on_registry = on_registry, .on_entry = on_entry};
+static void on_revision(void *ctx, const struct store_revision *v)
+{
+    (void)ctx;
+    buf_printf(&seen, "V " STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(v->registry), STR_ARG(v->app),
+               STR_ARG(v->revision));
+    for (size_t i = 0; i < v->services.n; i++) {
+        const struct app_service *s = &v->services.services[i];
+
+        buf_printf(&seen, " " STR_FMT "," STR_FMT "," STR_FMT ",%u," STR_FMT, STR_ARG(s->interface),
+                   STR_ARG(s->protocol), STR_ARG(s->path), (unsigned)s->port, STR_ARG(s->query));
+    }
+    buf_add_u8(&seen, '\n');
+}
+
+static struct store_reader reader = {
+    .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision};
 
 static enum store_result load(void)
 {
@@ -241,6 +258,69 @@ START_TEST(other_formats_and_strange_entries)
 }
 END_TEST
 
+START_TEST(applications_and_revisions_come_back)
+{
+    struct app_service services[] = {
+        {STR("a.B"), STR("dubbo"), STR("a.B"), 20880, STR("interface=a.B&weight=7&x=\"\\")},
+        {STR("a.C"), STR("tri"), STR("c/v1"), 0, STR("interface=a.C")},
+    };
+    struct store_entry entry = order;
+    struct store_revision v = {STR("main"), STR("app"), STR("6c7e"), {services, 2}};
+    struct store_writer *w = NULL;
+
+    start();
+    entry.apps = STR("app,app-2");
+    entry.n_urls = 0;
+    w = begin();
+    ck_assert(store_put_entry(w, &entry));
+    ck_assert(store_put_revision(w, &v));
+    v.revision = STR("0001");
+    v.services.n = 0;
+    ck_assert(store_put_revision(w, &v));
+    ck_assert(store_commit(w, &e));
+    ck_assert_int_eq(load(), STORE_OK);
+    ck_assert_uint_eq(reader.n_ignored, 0);
+    ck_assert_ptr_nonnull(strstr((const char *)(buf_add_u8(&seen, 0), seen.data),
+                                 " 0 (app,app-2)\n"
+                                 "V main app 6c7e a.B,dubbo,a.B,20880,interface=a.B&weight=7&x=\"\\"
+                                 " a.C,tri,c/v1,0,interface=a.C\n"
+                                 "V main app 0001\n"));
+    finish();
+}
+END_TEST
+
+START_TEST(revisions_that_cannot_be_are_left_out)
+{
+    struct app_service bad = {STR("a.B"), STR("dubbo"), STR("a?b"), 1, STR("interface=a.B")};
+    struct store_revision v = {STR("main"), STR("app"), STR("6c7e"), {&bad, 1}};
+    struct store_writer *w = NULL;
+
+    start();
+    w = begin();
+    ck_assert(!store_put_revision(w, &v));
+    v.services.n = 0;
+    v.app = STR("../x");
+    ck_assert(!store_put_revision(w, &v));
+    store_abort(w);
+    ck_assert_int_eq(
+        read_signed(
+            "{\"format\":1,\"saved_ms\":1,\"registries\":[\n],\"references\":[\n"
+            "],\"revisions\":[\n"
+            "{\"registry\":\"m\",\"application\":\"a/b\",\"revision\":\"1\",\"services\":[]},\n"
+            "{\"registry\":\"m\",\"application\":\"a\",\"revision\":\"..\",\"services\":[]},\n"
+            "{\"registry\":\"m\",\"application\":\"a\",\"revision\":\"1\",\"services\":[[]]},\n"
+            "{\"registry\":\"m\",\"application\":\"a\",\"revision\":\"1\",\"services\":["
+            "[\"a\",\"dubbo\",\"a\",70000,\"\"]]},\n"
+            "{\"registry\":\"m\",\"application\":\"a\",\"revision\":\"1\",\"services\":["
+            "[\"b\",\"dubbo\",\"b\",1,\"x=1\"],[\"a\",\"dubbo\",\"a\",1,\"x=2\"]]}\n"
+            "],\n"),
+        STORE_OK);
+    ck_assert_uint_eq(reader.n_ignored, 4);
+    ck_assert(buf_is(&seen, "V m a 1 a,dubbo,a,1,x=2 b,dubbo,b,1,x=1\n"));
+    finish();
+}
+END_TEST
+
 START_TEST(what_would_not_come_back_is_not_written)
 {
     struct store_writer *w = NULL;
@@ -375,5 +455,6 @@ END_TEST
 
 TEST_MAIN("registry_store", what_is_saved_comes_back, the_file_is_one_json_document, an_empty_store,
           no_damaged_byte_is_trusted, other_formats_and_strange_entries,
+          applications_and_revisions_come_back, revisions_that_cannot_be_are_left_out,
           what_would_not_come_back_is_not_written, size_is_bounded, strange_files, no_directory,
           abort_leaves_the_old_file, kill_during_saves)
