@@ -1,37 +1,22 @@
 #!/usr/bin/env python3
 """Outages of the registry under load (docs/OPERATIONS.md section 7): calls go on, and what comes back is used at once."""
-import ctypes
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+from outage_kit import (IFACE, PATH, SmallDisk, client, config, one_node_per_reference, ready,  # noqa: E402
+                        states)  # pylint: disable=wrong-import-position
 from registry_kit import Driver, provider_node  # noqa: E402  pylint: disable=wrong-import-position
 
-IFACE = "demo.UserService"
-PATH = "/%s/whoami" % IFACE
 zk = None
 
 
-def start(**more):
-    if zk.proc is None:
-        zk.start()
-    c = kit.Client(timeout_ms=60000)
-    if c.exists("/dubbo"):
-        c.delete_tree("/dubbo")
-    conf = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181", "session_timeout": "4s"}],
-            "services": [{"name": "user", "interface": IFACE}], "defaults": {"timeout": "3s"},
-            "direct": {"enabled": True, "allow": ["*"]}, **more}
-    return c, conf
-
-
-def ready(g, n):
-    kit.wait_until(lambda: (g.reference(IFACE) or {"providers": {"usable": 0}})["providers"]["usable"] == n, 10,
-                   "%d are known" % n)
+def start():
+    return client(zk), config()
 
 
 def restarted_provider_while_the_registry_is_down():
@@ -90,18 +75,6 @@ def wiped_registry_under_load():
     assert set(seen) == {"200"}, seen
     g.stop()
     c.close()
-
-
-def states(g, iface=IFACE):
-    return sorted(x["state"] for x in g.reference(iface)["providers"]["list"])
-
-
-def one_node_per_reference(c, g, ifaces):
-    """A consumer node for every live reference that has providers, no other, and none that tells a time."""
-    live = [r["key"] for r in g.admin("/references")[1]["references"] if r["consumer_node"]]
-    found = {i: kit.consumers(c, i) for i in ifaces}
-    assert sorted(i for i in found if found[i]) == sorted(live), (found, live)
-    assert all(len(n) <= 1 and "timestamp" not in "".join(n) for n in found.values()), found
 
 
 def killed_provider_and_its_node():
@@ -232,30 +205,6 @@ def saved_list_lost_while_running():
         kit.wait_until(lambda: g.admin("/ready")[0] == 200, 5, "it is ready")
         g.stop()
     a.kill()
-
-
-class SmallDisk:
-    """A file system of so many blocks, in a mount namespace of this program alone."""
-
-    def __init__(self, blocks):
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert libc.unshare(0x20000) == 0, os.strerror(ctypes.get_errno())
-        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-        self.dir = tempfile.mkdtemp(prefix="disk-")
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk" % (4 * blocks), "tmpfs", self.dir], check=True)
-
-    def leave(self, blocks):
-        """Fills all but that."""
-        if os.path.exists(self.dir + "/filler"):
-            os.unlink(self.dir + "/filler")
-        free = os.statvfs(self.dir).f_bavail
-        with open(self.dir + "/filler", "wb") as f:
-            f.write(b"x" * 4096 * (free - blocks))
-        assert os.statvfs(self.dir).f_bavail == blocks
-
-    def close(self):
-        subprocess.run(["umount", "-l", self.dir], check=True)
-        os.rmdir(self.dir)
 
 
 def saved_list_on_a_full_disk():

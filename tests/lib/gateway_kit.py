@@ -97,11 +97,14 @@ class Process:
 
 
 class Stub(Process):
-    def __init__(self, port=20880, control=20881, *args):
+    def __init__(self, port=20880, control=20881, *args, inside=None):
+        """`inside`: an outage_kit.Host, whose network it runs in."""
         self.port, self.control = port, control
-        self._start([os.path.join(BIN, "stub-provider"), "-p", str(port), "-c", str(control)] + [str(a) for a in args])
-        listening(port, 10, self.proc, self.log)
-        self.probes = 1
+        self._start((inside.inside() if inside else []) + [os.path.join(BIN, "stub-provider"), "-p", str(port), "-c",
+                                                           str(control)] + [str(a) for a in args])
+        self.probes = 0 if inside else 1
+        if not inside:
+            listening(port, 10, self.proc, self.log)
 
     def connects(self):
         return self.numbers()["connects"] - self.probes
