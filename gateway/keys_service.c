@@ -3,11 +3,15 @@
  */
 #include <string.h>
 
+#include "registry/instance.h"
 #include "gateway/balance.h"
 #include "gateway/cluster.h"
 #include "gateway/keys_row.h"
 #include "gateway/outcome.h"
 
+/* The values of `enum discovery`. */
+static const char *const discovery_choices[] = {"registry", "auto", "interface", "application",
+                                                NULL};
 static const char *const class_key_choices[] = {"reject", "strip", "pass", NULL};
 static const char *const reject_last[] = {"reject", "last", NULL};
 static const char *const auto_string[] = {"auto", "string", NULL};
@@ -358,6 +362,16 @@ const struct key keys_services[] = {
      .check = is_provider,
      .form = "a provider URL such as dubbo://10.0.0.5:20880?weight=100",
      .help = "Fixed providers; no registry is asked."},
+    {.name = "discovery",
+     ROW_CHOICE(struct service, discovery),
+     .def = "registry",
+     .choices = discovery_choices,
+     .help = "Where its providers are looked for; registry: as registries[].discovery says."},
+    {.name = "provided_by",
+     ROW_TEXTS(struct service, provided_by),
+     .check = app_name_ok,
+     .form = "the name of an application",
+     .help = "Applications that have the service, beside those of its mapping."},
     {.name = "preload",
      ROW_BOOL(struct service, preload),
      .def = "true",

@@ -174,6 +174,8 @@ struct service {
     struct str group;
     struct str registry;        /* name; empty = the only one */
     struct text_list providers; /* fixed addresses; then no registry is asked */
+    uint32_t discovery;         /* enum discovery */
+    struct text_list provided_by;
     bool preload;
     struct method *methods;
     size_t n_methods;

@@ -123,6 +123,23 @@ void wiring_registry(const struct settings *s, struct arena *a, struct registry_
     };
 }
 
+static struct str join(const struct text_list *l, struct arena *a)
+{
+    struct str text = STR_NONE;
+
+    for (size_t i = 0; i < l->n; i++)
+        text = arena_printf(a, STR_FMT "%s" STR_FMT, STR_ARG(text), i != 0 ? "," : "",
+                            STR_ARG(l->v[i]));
+    return text;
+}
+
+/* A reference that is made for a call looks where its registry says, so a service that says it itself is never one. */
+static bool is_subscribed(const struct service *s)
+{
+    return s->preload || s->providers.n != 0 || s->discovery != DISCOVERY_INHERIT ||
+           s->provided_by.n != 0;
+}
+
 struct wanted_service *wiring_services(const struct settings *s, struct arena *a, size_t *n)
 {
     struct wanted_service *v = arena_alloc(a, (s->n_services + 1) * sizeof(*v));
@@ -132,13 +149,15 @@ struct wanted_service *wiring_services(const struct settings *s, struct arena *a
         const struct service *sv = &s->services[i];
         struct err e;
 
-        if (!sv->preload && sv->providers.n == 0)
+        if (!is_subscribed(sv))
             continue;
         if (!refkey_make(sv->interface, sv->version, sv->group, &v[*n].key, &e))
             continue;
         v[*n].registry = sv->registry.n != 0 ? sv->registry.p : NULL;
         v[*n].urls = sv->providers.v;
         v[*n].n_urls = sv->providers.n;
+        v[*n].discovery = (enum discovery)sv->discovery;
+        v[*n].provided_by = join(&sv->provided_by, a);
         (*n)++;
     }
     return v;

@@ -255,6 +255,8 @@ enum discovery reference_discovery(const struct reference *ref)
 
     if (d == DISCOVERY_INHERIT)
         d = ref->source->conf.discovery;
+    if (d == DISCOVERY_INTERFACE && ref->discovery == DISCOVERY_INHERIT && ref->provided_by.n != 0)
+        d = DISCOVERY_AUTO; /* who names applications means them */
     return d != DISCOVERY_INHERIT ? d : DISCOVERY_AUTO;
 }
 

@@ -3,6 +3,7 @@
 may do.  Instances are written here, with the C provider behind them; real ones are in interop/test_discovery.py."""
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -199,11 +200,43 @@ def wiped_registry():
     c.close()
 
 
+def service_of_its_own():
+    """A service looks elsewhere than its registry says, and names applications that no mapping has; both at a reload too."""
+    c, conf = start()
+    a, b = stubs("a", "b")
+    kit.Providers(c, IFACE).add(20880)
+    publish(c, "r1", exports(service()))
+    add_instance(c, 20882, "r1")
+    conf["registries"][0]["discovery"] = "interface"
+
+    def change(**more):
+        conf["services"][0] = {"name": "user", "interface": IFACE, **more}
+        g.write(conf)
+        g.proc.send_signal(signal.SIGHUP)
+    g = kit.Gateway(conf)
+    are_listed(g, 20880)
+    change(provided_by=[APP])
+    are_listed(g, 20880, 20882)
+    assert who() == {(200, '"a"'), (200, '"b"')}
+    change(provided_by=[APP], discovery="application")
+    kit.wait_until(lambda: (20882, "listed") in listed(g) and (20880, "listed") not in listed(g), 5, "the instance only")
+    change(provided_by=[APP], discovery="interface")
+    kit.wait_until(lambda: (20880, "listed") in listed(g) and (20882, "listed") not in listed(g), 5, "the node only")
+    set_mapping(c, APP)
+    change(discovery="auto")
+    are_listed(g, 20880, 20882)
+    g.stop()
+    a.kill()
+    b.kill()
+    c.close()
+
+
 def main():
     global zk
     zk = kit.ZooKeeper().start() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
-        kit.run([saved_list_serves_while_the_registry_is_down, lost_mapping_and_metadata_at_a_restart, wiped_registry])
+        kit.run([saved_list_serves_while_the_registry_is_down, lost_mapping_and_metadata_at_a_restart, wiped_registry,
+                 service_of_its_own])
     finally:
         if zk:
             zk.close()
