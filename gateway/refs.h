@@ -30,13 +30,13 @@ struct endpoint {
     struct envelope *envelope;       /* counted */
     unsigned in_flight;              /* calls of this reference */
     unsigned holds;                  /* endpoint_hold() */
-    bool retired;                    /* in no list any more: freed with its last call */
-    uint16_t n_loads;
-    uint64_t silent_since_ms; /* unlisted and not connected; 0 = not */
+    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
     uint64_t calls;
     uint64_t errors;
     uint32_t latency_us; /* moving average, 0 = none yet */
-    uint32_t failures_in_a_row;
+    uint16_t failures_in_a_row;
+    uint8_t n_loads;
+    bool retired;              /* in no list any more: freed with its last call */
     struct method_load *loads; /* balance_state.h */
     struct outlier *outlier;   /* outlier.h; NULL = never ejected */
 };

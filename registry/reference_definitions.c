@@ -23,7 +23,7 @@ const char *definition_source_name(enum definition_source s)
 
 static struct described *find(const struct reference *ref, struct str application)
 {
-    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; ref->definitions != NULL && i < ref->definitions->n; i++) {
         struct described *d = &ref->definitions->v[i];
 
         if (d->application != NULL && str_is(application, d->application))
@@ -49,17 +49,32 @@ static void drop(struct reference *ref, struct described *d)
     *d = (struct described){0};
 }
 
+/* A free place, or that of an application without providers; one more when there is none. */
+static struct described *place(struct reference *ref)
+{
+    struct reference_definitions *s = ref->definitions;
+    size_t n = s != NULL ? s->n : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (s->v[i].n_providers == 0)
+            return &s->v[i];
+    }
+    if (n == DEFINITIONS_MAX)
+        return NULL;
+    s = xrealloc(s, sizeof(*s) + (n + 1) * sizeof(s->v[0]));
+    if (n == 0)
+        *s = (struct reference_definitions){0};
+    s->v[n] = (struct described){0};
+    s->n = n + 1;
+    ref->definitions = s;
+    return &s->v[n];
+}
+
 /* NULL: all places are taken by applications with providers. */
 static struct described *add(struct reference *ref, struct str application)
 {
-    struct described *d = NULL;
+    struct described *d = place(ref);
 
-    if (ref->definitions == NULL)
-        ref->definitions = xcalloc(1, sizeof(*ref->definitions));
-    for (size_t i = 0; d == NULL && i < DEFINITIONS_MAX; i++) {
-        if (ref->definitions->v[i].n_providers == 0)
-            d = &ref->definitions->v[i];
-    }
     if (d == NULL)
         return NULL;
     drop(ref, d);
@@ -83,7 +98,7 @@ static void make_set(struct reference_definitions *s)
     struct definition *v[DEFINITIONS_MAX];
     size_t n = 0;
 
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         size_t at = n;
 
         if (s->v[i].definition == NULL)
@@ -158,7 +173,7 @@ static void count_providers(struct reference *ref, uint64_t *sums)
 {
     const struct directory *list = ref->directory;
 
-    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++)
+    for (size_t i = 0; ref->definitions != NULL && i < ref->definitions->n; i++)
         ref->definitions->v[i].n_providers = 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct provider *p = &list->providers[i];
@@ -190,7 +205,7 @@ void reference_describe(struct reference *ref)
     if (ref->source->kind->describe == NULL || ref->directory->n == 0 || !ref->watched)
         return;
     count_providers(ref, sums);
-    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; ref->definitions != NULL && i < ref->definitions->n; i++) {
         struct described *d = &ref->definitions->v[i];
 
         if (d->n_providers == 0 || (d->providers == sums[i] && d->asked_ms == 0))
@@ -212,7 +227,7 @@ void reference_describe_again(struct reference *ref)
 
     if (s == NULL || ref->directory == NULL || now - s->read_ms < DEFINITIONS_APART_MS)
         return;
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         if (s->v[i].n_providers != 0 && s->v[i].asked_ms == 0)
             ask(ref, &s->v[i], now);
     }
@@ -236,7 +251,7 @@ static bool there_is_room(struct registry *r, size_t n)
 /* Two applications of one service mostly publish the same: it is kept once. */
 static struct definition *shared(const struct reference *ref, struct definition *fresh)
 {
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; i < ref->definitions->n; i++) {
         struct definition *d = ref->definitions->v[i].definition;
 
         if (d == NULL || !definition_equal(d, fresh))
@@ -273,7 +288,7 @@ static void use(struct reference *ref, struct described *d, struct str text)
 
 static bool still_waits(const struct reference_definitions *s)
 {
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         if (s->v[i].asked_ms != 0)
             return true;
     }
@@ -316,7 +331,7 @@ bool reference_definitions_due(const struct reference *ref)
 {
     const struct reference_definitions *s = ref->definitions;
 
-    for (size_t i = 0; s != NULL && i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; s != NULL && i < s->n; i++) {
         if (s->v[i].again_ms != 0 || s->v[i].asked_ms != 0)
             return true;
     }
@@ -329,7 +344,7 @@ void reference_definitions_tick(struct reference *ref, uint64_t now_ms)
 
     if (s == NULL)
         return;
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         struct described *d = &s->v[i];
 
         if (d->asked_ms != 0 && now_ms - d->asked_ms > LOST_MS) {
@@ -351,7 +366,7 @@ void reference_definitions_free(struct reference *ref)
 
     if (s == NULL)
         return;
-    for (size_t i = 0; i < DEFINITIONS_MAX; i++)
+    for (size_t i = 0; i < s->n; i++)
         drop(ref, &s->v[i]);
     definitions_put(s->set);
     free(s);

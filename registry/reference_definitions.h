@@ -34,20 +34,21 @@ struct described {
     char *application;             /* NULL = free */
     struct definition *definition; /* NULL = none known */
     enum definition_source source;
-    unsigned n_providers; /* of the list */
-    uint64_t providers;   /* which they are: a sum over them */
-    int64_t mzxid;        /* of the node that was read; 0 = none */
-    uint64_t asked_ms;    /* the read under way; 0 = none */
-    uint64_t again_ms;    /* when to read again; 0 = not planned */
-    bool last_time;       /* `again_ms` is the second read after a change */
+    unsigned n_providers : 31; /* of the list */
+    bool last_time       : 1;  /* `again_ms` is the second read after a change */
+    uint64_t providers;        /* which they are: a sum over them */
+    int64_t mzxid;             /* of the node that was read; 0 = none */
+    uint64_t asked_ms;         /* the read under way; 0 = none */
+    uint64_t again_ms;         /* when to read again; 0 = not planned */
 };
 
 struct reference_definitions {
-    struct described v[DEFINITIONS_MAX];
     struct definitions *set; /* of `v`, as the workers have it; NULL = none */
     uint64_t follow_ms;      /* the first ones are waited for since; 0 = no */
     uint64_t read_ms;        /* last read */
     bool changed;            /* `set` is to be made and told */
+    size_t n;                /* of `v`, up to DEFINITIONS_MAX: most services have one application */
+    struct described v[];
 };
 
 /* After ref->directory was set: asks for what is not known. */

@@ -130,7 +130,7 @@ static json_t *definitions_json(const struct reference *ref, bool whole)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; ref->definitions != NULL && i < DEFINITIONS_MAX; i++) {
+    for (size_t i = 0; ref->definitions != NULL && i < ref->definitions->n; i++) {
         const struct described *d = &ref->definitions->v[i];
         json_t *o = NULL;
 
