@@ -123,7 +123,8 @@ def hung_provider_while_the_registry_is_down():
     seen = load.stop()
     # a worker ejects it after five in a row, when others of its clients are on their way to it
     assert set(seen) == {"200", "504 PROVIDER_TIMEOUT"} and 5 <= seen["504 PROVIDER_TIMEOUT"] <= 18, seen
-    assert kit.many(200, PATH, b"[]", 2) == {"200": 200}
+    # a worker that none of those clients was connected to may have to learn it yet
+    assert kit.many(200, PATH, b"[]", 2).get("200", 0) >= 190
     stubs[0].proc.send_signal(signal.SIGCONT)
     load = kit.Load(PATH, "[]", 4)
     before = stubs[0].numbers()["calls"]

@@ -118,7 +118,7 @@ def router(rule):
 
 
 # 3.2 keeps a configurator of 2.6 that was deleted, when it was the last one (seen with 3.2.15)
-KEEPS = {"2.6: override": ("3.2",)}
+KEEPS = {"2.6: override": ("3.2",), "2.6: router": ("3.2",)}  # the router comes while it is still kept
 # name, node, content, who is called, attachments of the calls, lines that do not obey such a rule
 RULES = [
     ("service: by parameter", CONFIG + KEY + ".condition-router", condition("=> zone=west"), {"b"}, {}, ()),
