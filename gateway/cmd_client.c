@@ -382,7 +382,7 @@ static const char *verdict(const json_t *r)
     return "calls go to the providers below; look at their states and errors";
 }
 
-/* "get(java.lang.Long,boolean) → a.Order" */
+/* "get(java.lang.Long,boolean) returns a.Order" */
 static void print_method(const json_t *m)
 {
     const char *comma = "";

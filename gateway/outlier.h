@@ -33,7 +33,7 @@ enum outlier_use {
     OUTLIER_OUT,
 };
 
-/* Only when ep->outlier is not NULL; outlier_use() asks this. */
+/* Only when ep->outlier is not NULL: once ejected, now or before.  Dials an ejected one that is not connected. */
 enum outlier_use outlier_judge(struct endpoint *ep, uint64_t now_ms) NONNULL MUST_CHECK;
 
 /* Are so many of the usable providers ejected that their failures are nobody's own?  Then all are used again. */

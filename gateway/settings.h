@@ -18,6 +18,7 @@
 #include "codec/jtype.h"
 #include "codec/reply.h"
 #include "registry/network.h"
+#include "gateway/outlier.h"
 
 struct balancer;
 struct cluster;
@@ -83,13 +84,6 @@ struct breaker_policy {
     uint32_t max_requests_per_provider;
 };
 
-struct outlier_settings {
-    uint32_t consecutive_failures; /* 0 = off */
-    uint32_t base_ejection_ms;
-    uint32_t max_ejection_ms;
-    uint32_t max_ejection_percent;
-};
-
 struct request_policy {
     uint32_t class_key; /* enum args_class_key */
     struct text_list allow_classes;
@@ -148,7 +142,7 @@ struct policy {
     uint32_t connections;
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms;
-    struct outlier_settings outlier;
+    struct outlier_policy outlier;
     struct breaker_policy breakers;
     struct source_map attachments;
     struct request_policy request;

@@ -295,25 +295,26 @@ void registry_describe(struct registry *r, struct str key_text)
     post(p);
 }
 
-void registry_report(struct registry *r, enum registry_report_kind kind, struct mailbox *box,
-                     void *cookie)
+static void post_report(struct registry *r, enum registry_report_kind kind, struct str key_text,
+                        struct mailbox *box, void *cookie)
 {
     struct post *p = new_post(r, POST_REPORT);
 
     p->report = kind;
+    p->text = arena_str(&p->arena, key_text);
     p->box = box;
     p->cookie = cookie;
     post(p);
 }
 
+void registry_report(struct registry *r, enum registry_report_kind kind, struct mailbox *box,
+                     void *cookie)
+{
+    post_report(r, kind, STR_NONE, box, cookie);
+}
+
 void registry_report_reference(struct registry *r, struct str key_text, struct mailbox *box,
                                void *cookie)
 {
-    struct post *p = new_post(r, POST_REPORT);
-
-    p->report = REGISTRY_REPORT_REFERENCES;
-    p->text = arena_str(&p->arena, key_text);
-    p->box = box;
-    p->cookie = cookie;
-    post(p);
+    post_report(r, REGISTRY_REPORT_REFERENCES, key_text, box, cookie);
 }

@@ -59,8 +59,8 @@ struct store_writer;
 
 /* Opens the temporary file; NULL with a sentence. */
 struct store_writer *store_begin(const char *dir, struct err *e) NONNULL MUST_CHECK;
-/* All registries come before the first entry, all entries before the first revision.  False when the file is full (or failed before): the entry
- * is left out, the file stays valid. */
+/* All registries come before the first entry, all entries before the first revision.  False when the file is full
+ * (or failed before): the entry is left out, the file stays valid. */
 bool store_put_registry(struct store_writer *w, const struct store_registry *r) NONNULL;
 bool store_put_entry(struct store_writer *w, const struct store_entry *s) NONNULL;
 bool store_put_revision(struct store_writer *w, const struct store_revision *v) NONNULL;
