@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+from outage_kit import IFACE, client, config  # noqa: E402  pylint: disable=wrong-import-position
 
-IFACE = "demo.UserService"
 PATH = "/%s/rawArguments" % IFACE
 DATE = '["2018-01-29T12:00:00Z"]'
 AS_DATE = '["4b0181d9d0"]'  # Hessian's date in minutes; without types it would be sent as a string
@@ -21,27 +21,10 @@ DEFINITION = {"methods": [
 zk = None
 
 
-def start():
-    if zk.proc is None:
-        zk.start()
-    c = kit.Client(timeout_ms=60000)
-    if c.exists("/dubbo"):
-        c.delete_tree("/dubbo")
-    return c
-
-
 def publish(c, definition, application="test", service=IFACE):
     path = "/dubbo/metadata/%s/provider/%s" % (service, application)
     c.ensure(path)
     c.set(path, json.dumps(definition).encode())
-
-
-def config(**more):
-    c = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181", "session_timeout": "4s"}],
-         "services": [{"name": "user", "interface": IFACE}], "direct": {"enabled": True, "allow": ["*"]},
-         "defaults": {"timeout": "3s"}}
-    c.update(more)
-    return c
 
 
 def program(*args):
@@ -61,7 +44,7 @@ def call(body, path=PATH):
 
 def methods_are_shown():
     """The commands and the admin page show what the providers published, or that they did not."""
-    c = start()
+    c = client(zk)
     a = kit.Stub()
     kit.Providers(c, IFACE).add(20880)
     kit.Providers(c, "demo.Silent").add(20880)

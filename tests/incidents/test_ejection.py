@@ -62,6 +62,24 @@ def hung_provider_is_ejected_and_comes_back():
     g.stop()
 
 
+def connected_anew_is_tried_at_once():
+    """Whatever is left of its time: a minute here."""
+    c, stubs = config(2, outlier_detection={"base_ejection_time": "60s"})
+    g = kit.Gateway(c)
+    h = kit.Http()
+    assert calls(h, 10) == [200] * 10
+    stubs[0].proc.send_signal(signal.SIGSTOP)
+    calls(h, 20)
+
+    def hung():
+        calls(h, 2)
+        return next(p for p in g.admin("/providers?service=" + IFACE)[1]["providers"] if p["address"].endswith(":20880"))
+    kit.wait_until(lambda: hung()["state"] == "ejected" and hung()["last_error"] == "connection lost", 5, "its connection was given up")
+    stubs[0].proc.send_signal(signal.SIGCONT)
+    kit.wait_until(lambda: hung()["state"] == "up", 10, "it is used again")
+    g.stop()
+
+
 def only_provider_hangs():
     """Outage 4 with one provider: five calls end at their deadline, the next at once with 503 and Retry-After; it goes on:
     used again within 5 s."""
@@ -115,6 +133,30 @@ def failing_provider_is_tried_again():
     g.stop()
 
 
+def ejections_are_forgiven():
+    """The second ejection is longer, but not than max_ejection_time; each base_ejection_time that it is well takes one back."""
+    c, stubs = config(1, retry={"attempts": 0}, outlier_detection={"base_ejection_time": "1s", "max_ejection_time": "1500ms"})
+    g = kit.Gateway(c)
+    h = kit.Http()
+
+    def ejected_ms():
+        return g.admin("/providers?service=" + IFACE)[1]["providers"][0]["ejected_ms"]
+
+    def failures(n):
+        stubs[0].script(json.dumps(BROKEN))
+        assert calls(h, n) == [502] * n
+        return ejected_ms()
+    assert 500 < failures(5) <= 1000
+    time.sleep(1)
+    assert 1000 < failures(1) <= 1500, "twice the time would be 2 s"
+    stubs[0].script(json.dumps(FINE))
+    kit.wait_until(lambda: calls(h, 1) == [200] and ejected_ms() == 0, 4, "it is well")
+    time.sleep(2.1)
+    assert 500 < failures(5) <= 1000, "as the first one"
+    stubs[0].kill()
+    g.stop()
+
+
 def trial_is_one_call():
     """Robustness T5: until the first success there is one call in flight at it."""
     c, stubs = config(2, retry={"attempts": 0})
@@ -157,6 +199,25 @@ def all_failing_are_all_used():
     g.stop()
 
 
+def two_of_three_are_too_many():
+    """Above max_ejection_percent ejected ones are used beside the healthy one; with 100 only when nobody else is left."""
+    for percent, failures in ((50, 20), (100, 0)):
+        c, stubs = config(3, retry={"attempts": 0}, outlier_detection={"max_ejection_percent": percent})
+        for s in stubs:
+            s.script(json.dumps(FINE if s is stubs[2] else BROKEN))
+        g = kit.Gateway(c)
+        h = kit.Http()
+        assert calls(h, 60).count(502) >= 10
+        assert sorted(states(g)) == ["ejected", "ejected", "up"]
+        assert calls(h, 30).count(502) == failures, percent
+        stubs[2].script(json.dumps(BROKEN))
+        kit.wait_until(lambda: calls(h, 1) == [502] and states(g) == ["ejected"] * 3, 5, "all are ejected")
+        assert calls(h, 10) == [502] * 10, "those that are connected are better than none"
+        for s in stubs:
+            s.kill()
+        g.stop()
+
+
 def not_everything_is_a_failure():
     """Exceptions of the application, the client's own short deadlines, and `consecutive_failures: 0` eject nobody."""
     c, stubs = config(1, max_timeout="300ms")
@@ -177,5 +238,6 @@ def not_everything_is_a_failure():
 
 
 if __name__ == "__main__":
-    kit.run([hung_provider_is_ejected_and_comes_back, only_provider_hangs, failing_provider_is_tried_again, trial_is_one_call,
-             all_failing_are_all_used, not_everything_is_a_failure])
+    kit.run([hung_provider_is_ejected_and_comes_back, connected_anew_is_tried_at_once, only_provider_hangs,
+             failing_provider_is_tried_again, ejections_are_forgiven, trial_is_one_call, all_failing_are_all_used, two_of_three_are_too_many,
+             not_everything_is_a_failure])
