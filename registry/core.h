@@ -64,6 +64,19 @@ struct snapshot_entry {
     char key[];
 };
 
+struct store_definition;
+
+/* What the last run knew of the methods of a reference that has had no list yet. */
+struct saved_definitions {
+    UT_hash_handle hh;
+    size_t n;
+    struct {
+        char *application;
+        struct definition *definition;
+    } v[DEFINITIONS_MAX];
+    char key[];
+};
+
 struct numbers {
     struct counter references[REFERENCE_STATES];
     struct counter subscriptions, evictions, creates, deletes, events, reconnects, expired;
@@ -107,6 +120,7 @@ struct registry {
 
     struct snapshot_entry *snapshot;
     struct snapshot_app *snapshot_apps;
+    struct saved_definitions *saved_definitions;
     uint64_t dirty_since_ms; /* the saved list is older than this; 0 = current */
     uint64_t save_not_before_ms;
 
@@ -179,6 +193,9 @@ void cache_free(struct registry *r) NONNULL;
 void snapshot_load(struct registry *r) NONNULL;
 const struct snapshot_entry *snapshot_find(const struct registry *r, const struct source *s,
                                            const char *key) NONNULL;
+/* Whatever its age; also before the kinds are there. */
+bool snapshot_has_list(const struct registry *r, struct str registry, const char *key)
+    __attribute__((nonnull(1, 3)));
 void snapshot_save(struct registry *r) NONNULL;
 void snapshot_free(struct registry *r) NONNULL;
 
@@ -193,6 +210,16 @@ void snapshot_take_revisions(const struct source *source, struct str app,
 /* What nobody took, and what the kinds have.  False: not all of it. */
 bool snapshot_put_revisions(const struct registry *r, struct store_writer *w) NONNULL;
 void snapshot_free_revisions(struct registry *r) NONNULL;
+
+/* ---- snapshot_definitions.c ---- */
+/* store_reader.on_definition; `ctx` is the registry. */
+void saved_definitions_load(void *ctx, const struct store_definition *d) NONNULL;
+/* Behind all lists: they take what room is left. */
+void saved_definitions_write(const struct registry *r, struct store_writer *w) NONNULL;
+/* The caller's; NULL: there are none. */
+struct saved_definitions *saved_definitions_take(const struct reference *ref) NONNULL MUST_CHECK;
+void saved_definitions_free(struct saved_definitions *s); /* NULL is fine */
+void saved_definitions_end(struct registry *r) NONNULL;
 
 /* ---- report.c ---- */
 /* `key` empty = all of them. */

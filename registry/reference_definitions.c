@@ -15,6 +15,8 @@ const char *definition_source_name(enum definition_source s)
     switch (s) {
     case DEFINITION_REPORT:
         return "report";
+    case DEFINITION_SAVED:
+        return "saved";
     }
     return "?";
 }
@@ -68,6 +70,16 @@ static struct described *place(struct reference *ref)
     s->n = n + 1;
     ref->definitions = s;
     return &s->v[n];
+}
+
+/* Takes the count over. */
+static void set_definition(struct reference *ref, struct described *d, struct definition *fresh,
+                           enum definition_source source)
+{
+    d->definition = fresh;
+    d->source = source;
+    ref->home->definition_bytes += fresh->n;
+    ref->definitions->changed = true;
 }
 
 /* NULL: all places are taken by applications with providers. */
@@ -196,14 +208,41 @@ static void count_providers(struct reference *ref, uint64_t *sums)
     }
 }
 
+/* What the last run knew serves until something was read, or as long as the registry has nothing to read. */
+static void recall(struct reference *ref)
+{
+    struct saved_definitions *s = saved_definitions_take(ref);
+
+    for (size_t i = 0; s != NULL && i < s->n; i++) {
+        struct str application = str_from(s->v[i].application);
+        struct described *d = find(ref, application);
+
+        if (d == NULL)
+            d = add(ref, application);
+        if (d != NULL && d->definition == NULL)
+            set_definition(ref, d, definition_get(s->v[i].definition), DEFINITION_SAVED);
+    }
+    if (s != NULL)
+        reference_event(ref, "methods known from the saved list");
+    saved_definitions_free(s);
+}
+
 void reference_describe(struct reference *ref)
 {
     uint64_t sums[DEFINITIONS_MAX] = {0};
     uint64_t now = clock_ms();
-    bool first = ref->definitions == NULL;
+    bool first = false;
 
-    if (ref->source->kind->describe == NULL || ref->directory->n == 0 || !ref->watched)
+    if (ref->source->kind->describe == NULL || ref->directory->n == 0)
         return;
+    if (ref->definitions == NULL)
+        recall(ref);
+    first = ref->definitions == NULL;
+    if (!ref->watched) { /* the saved list */
+        if (!first)
+            count_providers(ref, sums);
+        return;
+    }
     count_providers(ref, sums);
     for (size_t i = 0; ref->definitions != NULL && i < ref->definitions->n; i++) {
         struct described *d = &ref->definitions->v[i];
@@ -235,7 +274,7 @@ void reference_describe_again(struct reference *ref)
 
 /* ---------------------------------------------------------------- answers */
 
-static bool there_is_room(struct registry *r, size_t n)
+bool definitions_have_room(struct registry *r, size_t n)
 {
     if (r->definition_bytes + n <= DEFINITIONS_BYTES_MAX)
         return true;
@@ -267,6 +306,8 @@ static void use(struct reference *ref, struct described *d, struct str text)
     struct err e = {0};
     struct definition *fresh = definition_read(text, &e);
 
+    if (fresh != NULL && d->definition != NULL && definition_equal(d->definition, fresh))
+        d->source = DEFINITION_REPORT;
     if (fresh == NULL) {
         log_warn("registry", "%s: the definition of %s is not used: %s", ref->key_text,
                  d->application, e.text);
@@ -274,15 +315,14 @@ static void use(struct reference *ref, struct described *d, struct str text)
         return;
     }
     if ((d->definition != NULL && definition_equal(d->definition, fresh)) ||
-        !there_is_room(ref->home, fresh->n)) {
+        !definitions_have_room(ref->home, fresh->n)) {
         definition_put(fresh);
         return;
     }
     fresh = shared(ref, fresh);
     drop_definition(ref, d);
-    d->definition = fresh;
-    ref->home->definition_bytes += fresh->n;
-    ref->definitions->changed = true;
+    set_definition(ref, d, fresh, DEFINITION_REPORT);
+    registry_mark_dirty(ref->home);
     reference_event(ref, "methods of %s known, %zu bytes", d->application, fresh->n);
 }
 

@@ -17,6 +17,7 @@
 #include "registry/definition.h"
 
 struct reference;
+struct registry;
 
 enum {
     DEFINITIONS_FOLLOW_MS = 1000,     /* calls without types wait so long for the first ones */
@@ -28,6 +29,7 @@ enum {
 /* Where a definition is from. */
 enum definition_source {
     DEFINITION_REPORT, /* the metadata report of 2.7 and 3.x in the registry */
+    DEFINITION_SAVED,  /* known by the last run, not read since */
 };
 
 struct described {
@@ -63,6 +65,8 @@ void reference_tell_definitions(struct reference *ref, unsigned worker) NONNULL;
 bool reference_definitions_due(const struct reference *ref) NONNULL;
 void reference_definitions_tick(struct reference *ref, uint64_t now_ms) NONNULL;
 void reference_definitions_free(struct reference *ref) NONNULL;
+/* May a definition of `n` bytes be kept beside those of all references? */
+bool definitions_have_room(struct registry *r, size_t n) NONNULL MUST_CHECK;
 const char *definition_source_name(enum definition_source s);
 /* From kinds.  What was read of an application; text.p == NULL: it has no node. */
 void reference_on_definition(struct reference *ref, struct str application, struct str text,

@@ -36,6 +36,7 @@ static void entry_add(struct registry *r, struct snapshot_entry *e)
 
 void snapshot_free(struct registry *r)
 {
+    saved_definitions_end(r);
     while (r->snapshot != NULL) {
         struct snapshot_entry *e = r->snapshot;
 
@@ -103,8 +104,11 @@ static bool is_on(const struct registry *r)
 
 void snapshot_load(struct registry *r)
 {
-    struct store_reader reader = {
-        .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision, .ctx = r};
+    struct store_reader reader = {.on_registry = on_registry,
+                                  .on_entry = on_entry,
+                                  .on_revision = on_revision,
+                                  .on_definition = saved_definitions_load,
+                                  .ctx = r};
     struct err e = {0};
 
     counter_set(&r->numbers.writable, 1);
@@ -141,6 +145,13 @@ const struct snapshot_entry *snapshot_find(const struct registry *r, const struc
     if (e == NULL || s->kind->fixed || e->registry != s->conf.name)
         return NULL;
     return max_ms != 0 && now > e->saved_wall_ms && now - e->saved_wall_ms > max_ms ? NULL : e;
+}
+
+bool snapshot_has_list(const struct registry *r, struct str registry, const char *key)
+{
+    const struct snapshot_entry *e = entry_find(r, key);
+
+    return e != NULL && str_is(registry, e->registry);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -223,6 +234,7 @@ static bool write_all(struct registry *r, struct err *e)
     ok = snapshot_put_revisions(r, w) && ok;
     if (!ok)
         log_warn("registry", "not all provider lists fit into the file of saved lists");
+    saved_definitions_write(r, w);
     return store_commit(w, e);
 }
 

@@ -20,7 +20,7 @@
 enum { FLUSH_AT = 256 << 10, CLOSING_BYTES = 256 };
 
 /* Which part of the document is being written. */
-enum part { PART_REGISTRIES, PART_ENTRIES, PART_REVISIONS };
+enum part { PART_REGISTRIES, PART_ENTRIES, PART_REVISIONS, PART_DEFINITIONS };
 
 struct store_writer {
     int dir;
@@ -29,6 +29,7 @@ struct store_writer {
     size_t n_registries;
     size_t n_entries;
     size_t n_revisions;
+    size_t n_definitions;
     size_t written; /* bytes given to `out` so far */
     uint64_t sum;
     struct buf out;  /* not yet in the file */
@@ -194,19 +195,22 @@ static void compose_entry(const struct store_entry *s, struct buf *line)
     buf_free(&key);
 }
 
-static void end_registries(struct store_writer *w)
+/* Parts come in the order of the enum; those after the entries only when they have something. */
+static void begin(struct store_writer *w, enum part part, struct str opens)
 {
-    if (w->part != PART_REGISTRIES)
-        return;
-    emit(w, STR("\n" STORE_MIDDLE "\n"));
-    w->part = PART_ENTRIES;
+    if (w->part < PART_ENTRIES)
+        emit(w, STR("\n" STORE_MIDDLE "\n"));
+    if (part > PART_ENTRIES && w->part < part)
+        emit(w, opens);
+    if (w->part < part)
+        w->part = part;
 }
 
 bool store_put_entry(struct store_writer *w, const struct store_entry *s)
 {
-    ASSERT(w->part != PART_REVISIONS);
+    ASSERT(w->part <= PART_ENTRIES);
 
-    end_registries(w);
+    begin(w, PART_ENTRIES, STR(""));
     if (w->n_entries == STORE_ENTRIES_MAX || !entry_ok(s))
         return false;
     compose_entry(s, &w->line);
@@ -256,21 +260,44 @@ static void compose_revision(const struct store_revision *v, struct buf *line)
 
 bool store_put_revision(struct store_writer *w, const struct store_revision *v)
 {
-    end_registries(w);
+    begin(w, PART_ENTRIES, STR(""));
     if (w->n_revisions == STORE_REVISIONS_MAX || !revision_fits(v))
         return false;
-    if (w->part == PART_ENTRIES)
-        emit(w, STR("\n" STORE_REVISIONS "\n"));
-    w->part = PART_REVISIONS;
+    begin(w, PART_REVISIONS, STR("\n" STORE_REVISIONS "\n"));
     compose_revision(v, &w->line);
     return emit_line(w, &w->n_revisions);
+}
+
+bool store_put_definition(struct store_writer *w, const struct store_definition *d)
+{
+    struct buf key;
+
+    if (w->n_definitions == STORE_DEFINITIONS_MAX || d->registry.n > STORE_NAME_MAX ||
+        d->application.n > STORE_APPLICATION_MAX || !url_text_ok(d->registry) ||
+        !url_text_ok(d->application))
+        return false;
+    begin(w, PART_DEFINITIONS, STR("\n" STORE_DEFINITIONS "\n"));
+    buf_init(&key, REFKEY_TEXT_MAX);
+    refkey_print(&d->key, &key);
+    buf_truncate(&w->line, 0);
+    buf_add_str(&w->line, STR("{\"registry\":"));
+    add_string(&w->line, d->registry);
+    buf_add_str(&w->line, STR(",\"reference\":"));
+    add_string(&w->line, buf_str(&key));
+    buf_add_str(&w->line, STR(",\"application\":"));
+    add_string(&w->line, d->application);
+    buf_add_str(&w->line, STR(",\"definition\":"));
+    buf_add_str(&w->line, d->text);
+    buf_add_u8(&w->line, '}');
+    buf_free(&key);
+    return emit_line(w, &w->n_definitions);
 }
 
 static void end_document(struct store_writer *w)
 {
     char sum[STORE_SUM_LINE + 1];
 
-    end_registries(w);
+    begin(w, PART_ENTRIES, STR(""));
     emit(w, STR("\n" STORE_END "\n"));
     snprintf(sum, sizeof(sum), STORE_SUM_FORM, (unsigned long long)w->sum);
     emit(w, str_from(sum));

@@ -27,6 +27,8 @@ enum {
     STORE_REGISTRIES_MAX = 64,
     STORE_NAME_MAX = 64,
     STORE_REVISIONS_MAX = 20000,
+    STORE_DEFINITIONS_MAX = 100000,
+    STORE_APPLICATION_MAX = 512,
 };
 
 /* What is remembered of a registry as a whole. */
@@ -54,16 +56,25 @@ struct store_revision {
     struct app_metadata services;
 };
 
+/* What an application published of the methods of a reference, of which an entry stands before. */
+struct store_definition {
+    struct str registry;
+    struct refkey key;
+    struct str application;
+    struct str text; /* written: definition_print's; read: JSON, which definition_read judges */
+};
+
 /* ---- writing ---- */
 struct store_writer;
 
 /* Opens the temporary file; NULL with a sentence. */
 struct store_writer *store_begin(const char *dir, struct err *e) NONNULL MUST_CHECK;
-/* All registries come before the first entry, all entries before the first revision.  False when the file is full
+/* Registries come first, then entries, revisions, definitions.  False when the file is full
  * (or failed before): the entry is left out, the file stays valid. */
 bool store_put_registry(struct store_writer *w, const struct store_registry *r) NONNULL;
 bool store_put_entry(struct store_writer *w, const struct store_entry *s) NONNULL;
 bool store_put_revision(struct store_writer *w, const struct store_revision *v) NONNULL;
+bool store_put_definition(struct store_writer *w, const struct store_definition *d) NONNULL;
 /* Syncs, renames, syncs the directory and frees `w`.  False with the first error; the old file is then
  * still there. */
 bool store_commit(struct store_writer *w, struct err *e) NONNULL MUST_CHECK;
@@ -85,6 +96,7 @@ struct store_reader {
     void (*on_registry)(void *ctx, const struct store_registry *r);
     void (*on_entry)(void *ctx, const struct store_entry *s);       /* valid during the call only */
     void (*on_revision)(void *ctx, const struct store_revision *v); /* as well */
+    void (*on_definition)(void *ctx, const struct store_definition *d); /* as well */
     void *ctx;
     size_t n_ignored; /* set by store_load: entries that could not be read */
 };

@@ -10,19 +10,23 @@
  *   {…}
  *   ],"revisions":[
  *   {"registry":"main","application":"a","revision":"6c7e…","services":[["a.B","dubbo","a.B",20880,"interface=a.B&…"],…]}
+ *   ],"definitions":[
+ *   {"registry":"main","reference":"a.B:1.0@g","application":"shop","definition":{"methods":[…],"types":[…]}}
  *   ],
  *   "sum":"0123456789abcdef"}
  *
- * "applications" and the revisions are there only when there are some.  The sum covers every byte before its line.
+ * "applications", the revisions and the definitions are there only when there are some.  The sum covers every byte
+ * before its line.
  */
 #pragma once
 
 enum { STORE_FORMAT = 1 };
 
-#define STORE_OPENING   "{\"format\":%d,\"saved_ms\":"
-#define STORE_MIDDLE    "],\"references\":["
-#define STORE_REVISIONS "],\"revisions\":["
-#define STORE_END       "],"
-#define STORE_SUM_FORM  "\"sum\":\"%016llx\"}\n"
+#define STORE_OPENING     "{\"format\":%d,\"saved_ms\":"
+#define STORE_MIDDLE      "],\"references\":["
+#define STORE_REVISIONS   "],\"revisions\":["
+#define STORE_DEFINITIONS "],\"definitions\":["
+#define STORE_END         "],"
+#define STORE_SUM_FORM    "\"sum\":\"%016llx\"}\n"
 
 enum { STORE_SUM_LINE = 26 };

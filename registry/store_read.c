@@ -173,6 +173,27 @@ static bool deliver_revision(const json_t *o, struct store_reader *r)
     return ok;
 }
 
+static bool deliver_definition(const json_t *o, struct store_reader *r)
+{
+    struct store_definition d = {0};
+    struct str reference = STR_NONE;
+    struct err e;
+    char *text = NULL;
+
+    if (!get_text(o, "registry", STORE_NAME_MAX, &d.registry) ||
+        !get_text(o, "reference", REFKEY_TEXT_MAX, &reference) ||
+        !get_text(o, "application", STORE_APPLICATION_MAX, &d.application) ||
+        !json_is_object(json_object_get(o, "definition")) || !refkey_parse(reference, &d.key, &e))
+        return false;
+    text = json_dumps(json_object_get(o, "definition"), JSON_COMPACT);
+    if (text == NULL)
+        return false;
+    d.text = str_from(text);
+    r->on_definition(r->ctx, &d);
+    free(text);
+    return true;
+}
+
 /* The kinds of lines, in the order in which they come. */
 static const struct {
     size_t max;
@@ -182,6 +203,7 @@ static const struct {
     {STORE_REGISTRIES_MAX, deliver_registry, ""},
     {STORE_ENTRIES_MAX, deliver_entry, STORE_MIDDLE},
     {STORE_REVISIONS_MAX, deliver_revision, STORE_REVISIONS},
+    {STORE_DEFINITIONS_MAX, deliver_definition, STORE_DEFINITIONS},
 };
 
 static void deliver(struct str line, size_t part, size_t *n, struct store_reader *r)
@@ -201,6 +223,16 @@ static void deliver(struct str line, size_t part, size_t *n, struct store_reader
         r->n_ignored++;
 }
 
+/* 0 = this line opens no part behind `part`; a part without lines is left out. */
+static size_t part_opened(struct str line, size_t part)
+{
+    for (size_t i = part + 1; i < ARRAY_LEN(parts); i++) {
+        if (str_is(line, parts[i].opens))
+            return i;
+    }
+    return 0;
+}
+
 enum store_result store_read(struct str text, struct store_reader *r, struct err *e)
 {
     struct str content = STR_NONE;
@@ -217,8 +249,10 @@ enum store_result store_read(struct str text, struct store_reader *r, struct err
     while (content.n != 0) {
         struct str line = next_line(&content);
 
-        if (part + 1 < ARRAY_LEN(parts) && str_is(line, parts[part + 1].opens)) {
-            part++;
+        size_t opened = part_opened(line, part);
+
+        if (opened != 0) {
+            part = opened;
             n = 0;
         } else if (str_is(line, "]")) { /* STORE_END without its comma */
             break;

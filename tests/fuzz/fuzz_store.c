@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/fatal.h"
+#include "registry/definition.h"
 #include "registry/provider.h"
 #include "registry/store.h"
 
@@ -41,11 +42,26 @@ static void on_revision(void *ctx, const struct store_revision *v)
         ASSERT(app_service_ok(&v->services.services[i]));
 }
 
+static void on_definition(void *ctx, const struct store_definition *s)
+{
+    struct definition *d = NULL;
+    struct err e;
+
+    (void)ctx;
+    ASSERT(s->application.n <= STORE_APPLICATION_MAX);
+    d = definition_read(s->text, &e);
+    ASSERT(d == NULL || d->n <= DEFINITION_MAX);
+    definition_put(d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a;
-    struct store_reader r = {
-        .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision, .ctx = &a};
+    struct store_reader r = {.on_registry = on_registry,
+                             .on_entry = on_entry,
+                             .on_revision = on_revision,
+                             .on_definition = on_definition,
+                             .ctx = &a};
     struct buf b;
     struct err e;
 

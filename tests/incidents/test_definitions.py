@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
@@ -78,10 +79,44 @@ def methods_are_shown():
     c.close()
 
 
+def a_start_with_the_registry_down():
+    """What was known of the methods is in the saved list: a start without the registry serves calls without types, and
+    what the registry says later counts."""
+    c = client(zk)
+    a = kit.Stub()
+    kit.Providers(c, IFACE).add(20880, ephemeral=False)
+    publish(c, DEFINITION)
+    with tempfile.TemporaryDirectory(prefix="state-") as state:
+        conf = config(process={"state_dir": state})
+        path = os.path.join(state, "references.json")
+        g = kit.Gateway(conf)
+        before = known(g)
+        assert call(DATE) == (200, AS_DATE)
+        g.stop()
+        with open(path, encoding="utf-8") as f:
+            saved = json.load(f)["definitions"]
+        assert [(x["registry"], x["reference"], x["application"]) for x in saved] == [("main", IFACE, "test")], saved
+        c.close()
+        zk.stop()
+        for _ in range(2):  # also after a run that heard nothing of the registry
+            g = kit.Gateway(conf)
+            assert call(DATE) == (200, AS_DATE), g.admin("/references/" + IFACE)
+            d = known(g)
+            assert d == [{**before[0], "source": "saved"}], d
+            assert "candidates" in call("[1,2,3]")[1], call("[1,2,3]")
+            g.stop()
+        g = kit.Gateway(conf)
+        zk.start()
+        kit.wait_until(lambda: g.reference(IFACE)["definitions"][0]["source"] == "report", 15, "it is read again")
+        assert call(DATE) == (200, AS_DATE)
+        g.stop()
+    a.kill()
+
+
 if __name__ == "__main__":
     zk = kit.ZooKeeper() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
-        kit.run([methods_are_shown])
+        kit.run([methods_are_shown, a_start_with_the_registry_down])
     finally:
         if zk is not None:
             zk.close()

@@ -58,8 +58,17 @@ static void on_revision(void *ctx, const struct store_revision *v)
     buf_add_u8(&seen, '\n');
 }
 
-static struct store_reader reader = {
-    .on_registry = on_registry, .on_entry = on_entry, .on_revision = on_revision};
+static void on_definition(void *ctx, const struct store_definition *d)
+{
+    (void)ctx;
+    buf_printf(&seen, "D " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "\n", STR_ARG(d->registry),
+               STR_ARG(d->key.interface), STR_ARG(d->application), STR_ARG(d->text));
+}
+
+static struct store_reader reader = {.on_registry = on_registry,
+                                     .on_entry = on_entry,
+                                     .on_revision = on_revision,
+                                     .on_definition = on_definition};
 
 static enum store_result load(void)
 {
@@ -289,6 +298,55 @@ START_TEST(applications_and_revisions_come_back)
 }
 END_TEST
 
+START_TEST(definitions_come_back_with_revisions_and_without)
+{
+    static const char text[] = "{\"methods\":[{\"name\":\"m\"}],\"types\":[]}";
+    struct store_revision v = {STR("main"), STR("app"), STR("6c7e"), {NULL, 0}};
+    struct store_definition d = {STR("main"), order.key, STR("sh\"op"), str_from(text)};
+
+    start();
+    for (int with_revisions = 0; with_revisions < 2; with_revisions++) {
+        struct store_writer *w = begin();
+
+        ck_assert(store_put_entry(w, &order));
+        ck_assert(!with_revisions || store_put_revision(w, &v));
+        ck_assert(store_put_definition(w, &d));
+        ck_assert(store_put_definition(w, &d));
+        d.application = STR("a\nb");
+        ck_assert(!store_put_definition(w, &d));
+        d.application = STR("sh\"op");
+        ck_assert(store_commit(w, &e));
+        ck_assert_int_eq(load(), STORE_OK);
+        ck_assert_uint_eq(reader.n_ignored, 0);
+        buf_add_u8(&seen, 0);
+        ck_assert(!with_revisions || strstr((const char *)seen.data, "\nV main app 6c7e\nD "));
+        ck_assert_ptr_nonnull(strstr((const char *)seen.data,
+                                     " sh\"op {\"methods\":[{\"name\":\"m\"}],\"types\":[]}\nD "));
+    }
+    finish();
+}
+END_TEST
+
+START_TEST(definitions_that_cannot_be_are_left_out)
+{
+    start();
+    ck_assert_int_eq(
+        read_signed(
+            "{\"format\":1,\"saved_ms\":1,\"registries\":[\n],\"definitions\":[\n"
+            "{\"registry\":\"m\",\"reference\":\"a.B\",\"application\":\"a\"},\n"
+            "{\"registry\":\"m\",\"reference\":\"a.B\",\"application\":\"a\",\"definition\":[]},\n"
+            "{\"registry\":\"m\",\"reference\":\"/\",\"application\":\"a\",\"definition\":{}},\n"
+            "{\"registry\":\"m\",\"reference\":\"a.B\",\"application\":7,\"definition\":{}},\n"
+            "{\"registry\":\"m\",\"reference\":\"a.B\",\"application\":\"a\",\"definition\":{}}\n"
+            "],\"references\":[\n" /* a part that comes too late is no part */
+            "],\n"),
+        STORE_OK);
+    ck_assert_uint_eq(reader.n_ignored, 5);
+    ck_assert(buf_is(&seen, "D m a.B a {}\n"));
+    finish();
+}
+END_TEST
+
 START_TEST(revisions_that_cannot_be_are_left_out)
 {
     struct app_service bad = {STR("a.B"), STR("dubbo"), STR("a?b"), 1, STR("interface=a.B")};
@@ -456,5 +514,6 @@ END_TEST
 TEST_MAIN("registry_store", what_is_saved_comes_back, the_file_is_one_json_document, an_empty_store,
           no_damaged_byte_is_trusted, other_formats_and_strange_entries,
           applications_and_revisions_come_back, revisions_that_cannot_be_are_left_out,
+          definitions_come_back_with_revisions_and_without, definitions_that_cannot_be_are_left_out,
           what_would_not_come_back_is_not_written, size_is_bounded, strange_files, no_directory,
           abort_leaves_the_old_file, kill_during_saves)
