@@ -8,7 +8,6 @@
 #include "registry/zk_apps.h"
 
 enum {
-    READ_APART_MS = 100,
     CALLS_IN_FLIGHT = 256,
     ERROR_AGAIN_MS = 5000,
     WATCH_OVERHEAD = 4,
@@ -216,7 +215,7 @@ static void on_instance(struct zk_session *s, struct zk_op *op)
         zk_count_watch(s, &i->watch_set, true);
         take_instance(i, (struct str){op->data, op->n_data});
     } else if (op->rc != ZNONODE) { /* gone: the list of instances will say so */
-        log_warn("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
+        log_warn("registry", "%s cannot be read: %s", op->path, zk_why(op));
     }
     zk_instances_settle(app);
     zk_revisions_ask(app, clock_ms());
@@ -314,10 +313,11 @@ static void on_instances(struct zk_session *s, struct zk_op *op)
         if (zk_is_lost(op->rc))
             return;
         app->not_before_ms = clock_ms() + ERROR_AGAIN_MS;
-        log_warn("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
+        log_warn("registry", "%s cannot be read: %s", op->path, zk_why(op));
         return;
     }
     app->known = true;
+    app->n_listed = (uint32_t)op->n_names;
     if (op->rc == ZOK)
         zk_count_watch(s, &app->watch_set, true);
     else if (zk_can_send(s))
@@ -334,7 +334,7 @@ static void read_app(struct zk_app *app, uint64_t now)
 
     list_remove(&app->reading);
     app->in_flight = true;
-    app->last_read_ms = now;
+    app->next_read_ms = now + zk_read_apart_ms(app->n_listed, now);
     op = zk_op_new(app->session, app->name, app->path, on_instances);
     zk_op_sent(op, zoo_awget_children2(h->h, op->path, zk_watcher, h, zk_on_strings, op));
 }
@@ -348,8 +348,7 @@ static bool may_send(const struct zk_session *s)
 
 static bool may_list(const struct zk_app *app, uint64_t now)
 {
-    return !app->in_flight && now >= app->not_before_ms &&
-           (app->last_read_ms == 0 || now - app->last_read_ms >= READ_APART_MS);
+    return !app->in_flight && now >= app->not_before_ms && now >= app->next_read_ms;
 }
 
 void zk_apps_read(struct zk_session *s)
@@ -511,7 +510,7 @@ void zk_apps_lost(struct zk_session *s)
 
         zk_count_watch(s, &app->watch_set, false);
         app->in_flight = app->known = false;
-        app->last_read_ms = app->not_before_ms = 0;
+        app->next_read_ms = app->not_before_ms = 0;
         zk_revisions_lost(app);
         queue_app(app);
     }

@@ -265,7 +265,7 @@ static void on_data(struct zk_session *s, struct zk_op *op)
         n->not_before_ms = zk_is_lost(op->rc) ? 0 : clock_ms() + CONFIG_AGAIN_MS;
         mark_dirty(z, n);
         if (!zk_is_lost(op->rc))
-            note_bad(z, n, zerror(op->rc));
+            note_bad(z, n, zk_why(op));
     }
     if (!n->known && !zk_is_lost(op->rc)) {
         n->known = true;
@@ -367,7 +367,7 @@ static void on_directory(struct zk_session *s, struct zk_op *op)
     if (op->rc != ZOK && op->rc != ZNONODE) {
         c->not_before_ms = clock_ms() + CONFIG_AGAIN_MS;
         log_warn("registry", "registry %s: %s cannot be read: %s; the former rules stay",
-                 s->zk->source->conf.name, op->path, zerror(op->rc));
+                 s->zk->source->conf.name, op->path, zk_why(op));
     } else {
         for (struct zk_config_node *n = c->nodes; n != NULL; n = n->hh.next)
             n->present = false;

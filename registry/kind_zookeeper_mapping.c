@@ -184,7 +184,7 @@ static void on_mapping(struct zk_session *s, struct zk_op *op)
         if (zk_wants_watch(p) && zk_can_send(s))
             watch_creation(p, op->path);
     } else {
-        log_warn("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
+        log_warn("registry", "%s cannot be read: %s", op->path, zk_why(op));
     }
 }
 
@@ -262,7 +262,7 @@ void zk_app_tell(struct zk_app *app)
 
         if (p->mapping.held_ms != 0 && p->not_before_ms == p->mapping.held_ms + APP_HOLD_MS &&
             is_settled(p))
-            p->last_read_ms = p->not_before_ms = 0; /* it waits for nothing else */
+            p->next_read_ms = p->not_before_ms = 0; /* it waits for nothing else */
         zk_path_read(p);
     }
 }

@@ -49,7 +49,7 @@ static void on_data(struct zk_session *s, struct zk_op *op)
     if (ref == NULL || ref->source != s->zk->source || zk_is_lost(op->rc))
         return;
     if (op->rc != ZOK && op->rc != ZNONODE)
-        log_info("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
+        log_info("registry", "%s cannot be read: %s", op->path, zk_why(op));
     if (op->rc == ZOK && op->data != NULL)
         reference_on_definition(ref, application_in(op->path), (struct str){op->data, op->n_data},
                                 op->stat.mzxid);

@@ -2,7 +2,24 @@
 #include <string.h>
 
 #include "base/fatal.h"
+#include "base/hash.h"
 #include "registry/zk.h"
+
+enum { READ_APART_MS = 100, READ_APART_LONG_MS = 250, LONG_LIST = 10000 };
+
+uint64_t zk_read_apart_ms(size_t n_nodes, uint64_t now_ms)
+{
+    size_t share = n_nodes < LONG_LIST ? n_nodes : LONG_LIST;
+    uint64_t apart = READ_APART_MS + (READ_APART_LONG_MS - READ_APART_MS) * share / LONG_LIST;
+
+    return apart +
+           hash_bytes(&now_ms, sizeof(now_ms)) % (apart / 4); /* the seed is the process's own */
+}
+
+const char *zk_why(const struct zk_op *op)
+{
+    return op->too_large ? "it is larger than this program reads" : zerror(op->rc);
+}
 
 static char *copy(const char *text)
 {
@@ -90,6 +107,12 @@ static struct zk_op *op_of(const void *data)
     return (struct zk_op *)(uintptr_t)data;
 }
 
+static void refuse(struct zk_op *op)
+{
+    op->too_large = true;
+    answer(op, ZMARSHALLINGERROR);
+}
+
 void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *stat, const void *data)
 {
     struct zk_op *op = op_of(data);
@@ -98,7 +121,7 @@ void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *sta
     if (rc == ZOK && stat != NULL)
         op->stat = *stat;
     if (n > STORE_URLS_MAX) { /* such a change is not taken (docs/ROBUSTNESS.md section 3.1) */
-        answer(op, ZMARSHALLINGERROR);
+        refuse(op);
         return;
     }
     op->names = xcalloc(n + 1, sizeof(char *));
@@ -115,7 +138,7 @@ void zk_on_data(int rc, const char *value, int len, const struct Stat *stat, con
     if (rc == ZOK && stat != NULL)
         op->stat = *stat;
     if (n > ZK_DATA_MAX) {
-        answer(op, ZMARSHALLINGERROR);
+        refuse(op);
         return;
     }
     op->data = xcalloc(1, n + 1);

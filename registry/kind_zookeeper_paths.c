@@ -10,7 +10,6 @@
 #include "registry/zk.h"
 
 enum {
-    READ_APART_MS = 100, /* a storm of changes is read at this pace; the first change at once */
     READS_PER_TICK = 50, /* after a new session: 2,500 a second */
     CALLS_IN_FLIGHT = 256,
     ERROR_FIRST_MS = 1000,
@@ -87,8 +86,7 @@ static void mark_dirty(struct zk_path *p)
 
 static bool may_read(const struct zk_path *p, uint64_t now)
 {
-    return !p->reading && now >= p->not_before_ms &&
-           (p->last_read_ms == 0 || now - p->last_read_ms >= READ_APART_MS) &&
+    return !p->reading && now >= p->not_before_ms && now >= p->next_read_ms &&
            p->session->handle->n_ops < CALLS_IN_FLIGHT;
 }
 
@@ -163,8 +161,8 @@ static void on_error(struct zk_path *p, const struct zk_op *op)
         wait *= 2;
     p->failures++;
     p->not_before_ms = clock_ms() + (wait < ERROR_MAX_MS ? wait : ERROR_MAX_MS);
-    log_warn("registry", "%s cannot be read: %s", op->path, zerror(op->rc));
-    deliver(p, NULL, NULL, zerror(op->rc));
+    log_warn("registry", "%s cannot be read: %s", op->path, zk_why(op));
+    deliver(p, NULL, NULL, zk_why(op));
 }
 
 /* The watch for a node that is not there yet. */
@@ -249,6 +247,7 @@ static void on_providers(struct zk_path *p, const struct zk_op *op)
 
     p->reading = false;
     p->failures = 0;
+    p->n_listed = (uint32_t)op->n_names;
     if (l.exists)
         note_zxid(p, &op->stat, &l);
     if (l.exists && zk_wants_watch(p) && !op->watch)
@@ -292,8 +291,7 @@ static void on_rules(struct zk_path *p, enum zk_category c, const struct zk_op *
     if (op->rc == ZOK || op->rc == ZNONODE)
         zk_rules_take(p, c, op);
     else
-        log_warn("registry", "%s cannot be read: %s; the former rules stay", op->path,
-                 zerror(op->rc));
+        log_warn("registry", "%s cannot be read: %s; the former rules stay", op->path, zk_why(op));
 }
 
 static void on_children(struct zk_session *s, struct zk_op *op)
@@ -352,7 +350,7 @@ static void read_now(struct zk_path *p, uint64_t now)
     zk_mapping_before_providers(p);
     list_remove(&p->dirty);
     p->reading = true;
-    p->last_read_ms = now;
+    p->next_read_ms = now + zk_read_apart_ms(p->n_listed, now);
     if (p->node[ZK_SELF].watch_set && p->node[ZK_PROVIDERS].exists)
         read_next(p);
     else
@@ -415,7 +413,7 @@ void zk_paths_lost(struct zk_session *s)
         }
         zk_mapping_lost(p);
         p->reading = false;
-        p->last_read_ms = p->not_before_ms = 0;
+        p->next_read_ms = p->not_before_ms = 0;
         mark_dirty(p);
     }
 }
@@ -529,7 +527,7 @@ void zk_watch(void *kind, struct reference *ref)
         ref->kind_ref = zr;
     }
     zk_mapping_on_reference(zr->path, ref);
-    zr->path->last_read_ms = 0; /* who is new does not wait for the pace of changes */
+    zr->path->next_read_ms = 0; /* who is new does not wait for the pace of changes */
     zk_path_read(zr->path);
 }
 

@@ -189,7 +189,7 @@ static void on_node(struct zk_session *s, struct zk_op *op)
     else if (op->rc == ZOK)
         on_text(r, (struct str){op->data, op->n_data});
     else
-        on_failure(r, zerror(op->rc));
+        on_failure(r, zk_why(op));
     zk_app_answered(app);
 }
 

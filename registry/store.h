@@ -23,7 +23,7 @@
 enum {
     STORE_BYTES_MAX = 64 << 20,
     STORE_ENTRIES_MAX = 100000,
-    STORE_URLS_MAX = 10000, /* per entry */
+    STORE_URLS_MAX = 20000, /* per entry, and names of one node that are read */
     STORE_REGISTRIES_MAX = 64,
     STORE_NAME_MAX = 64,
     STORE_REVISIONS_MAX = 20000,

@@ -138,16 +138,17 @@ struct zk_mapping {
 struct zk_path {
     UT_hash_handle hh;
     struct zk_session *session;
-    struct list link;  /* session->paths */
-    struct list dirty; /* session->dirty: must be read */
-    struct list refs;  /* zk_ref.link */
-    size_t bytes;      /* of its nodes in a packet of watches */
-    uint64_t last_read_ms;
-    uint64_t not_before_ms;
+    struct list link;       /* session->paths */
+    struct list dirty;      /* session->dirty: must be read */
+    struct list refs;       /* zk_ref.link */
+    size_t bytes;           /* of its nodes in a packet of watches */
+    uint64_t next_read_ms;  /* the pace of changes; 0 = at once */
+    uint64_t not_before_ms; /* after an error, or held */
     int64_t pzxid;          /* of the last list of providers */
     struct rules *rules[2]; /* of its configurators and its routers; NULL: none */
     struct zk_mapping mapping;
     unsigned failures;
+    uint32_t n_listed; /* nodes in it */
     struct zk_node node[ZK_CATEGORIES];
     bool reading;    /* from the first node to the last */
     bool held;       /* a list came before the rules that concern it */
@@ -170,11 +171,20 @@ struct zk_ref {
 };
 
 /* ---- operations ---- */
+struct zk_op;
+
+/* Why it failed, in words. */
+const char *zk_why(const struct zk_op *op) NONNULL MUST_CHECK;
+/* A storm of changes is read at this pace, the first change at once: 100 ms, of 10,000 nodes 250 ms, and up to a quarter
+ * more, so that many gateways do not ask in the same moment (docs/REGISTRY.md section 9). */
+uint64_t zk_read_apart_ms(size_t n_nodes, uint64_t now_ms);
+
 struct zk_op {
     struct registry_post post; /* first member */
     struct list link;          /* handle->ops */
     struct zk_handle *handle;
-    bool answered; /* the mail is under way */
+    bool answered;  /* the mail is under way */
+    bool too_large; /* ours to refuse: rc is then ZMARSHALLINGERROR */
     void (*done)(struct zk_session *s, struct zk_op *op);
     int step;
     bool watch;

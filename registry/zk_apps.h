@@ -40,7 +40,8 @@ struct zk_app {
     unsigned n_reads;  /* in flight */
     unsigned n_queued; /* instances that must be read */
     unsigned n_asking; /* revisions being read */
-    uint64_t last_read_ms;
+    uint32_t n_listed; /* instances in the last list */
+    uint64_t next_read_ms;
     uint64_t not_before_ms;
     uint64_t unused_since_ms; /* 0 = used */
     uint64_t changed_ms;      /* and not told yet; 0 = nothing to tell */
