@@ -3,7 +3,7 @@
 #include "base/fatal.h"
 #include "gateway/balance_state.h"
 
-enum { STRETCH_MAX = 512 };
+enum { STRETCH_MAX = 512, DIALS_MAX = 8 };
 
 static const struct balancer *const balancers[] = {
     &balance_p2c,      &balance_random,           &balance_roundrobin,     &balance_leastactive,
@@ -46,6 +46,9 @@ static bool is_asked(const struct endpoint_set *s, const struct endpoint *ep)
 /* What keeps providers from being candidates, for the answer when there are none. */
 struct found {
     struct balance_choice fresh;
+    enum peer_use enough;             /* for a fresh one */
+    struct endpoint *dial[DIALS_MAX]; /* not good enough to wait for: opened for later calls */
+    size_t n_dial;
     /* usable, but slow to connect or asked before: only when nobody else is */
     struct endpoint *slow[BALANCE_CANDIDATES_MAX];
     size_t n_slow;
@@ -85,7 +88,7 @@ static __attribute__((noinline)) bool is_out(struct found *f, struct endpoint *e
     case OUTLIER_OUT:
         break;
     }
-    if (peer_use(ep->peer, true) != PEER_OK) {
+    if (peer_use(ep->peer, true) != PEER_READY) {
         f->out = true;
         return true;
     }
@@ -123,9 +126,13 @@ static inline __attribute__((always_inline)) void look_at(struct found *f, const
     }
     bool tried = was_tried(c, ep) || (UNLIKELY(f->choosy) && is_asked(c->wish->others, ep));
 
-    if (!tried && use == PEER_OK)
+    if (!tried && use >= f->enough) {
         f->fresh.list[f->fresh.n++] = ep;
-    else if (!tried && f->n_slow < BALANCE_CANDIDATES_MAX)
+        return;
+    }
+    if (use != PEER_READY && f->n_dial < DIALS_MAX)
+        f->dial[f->n_dial++] = ep;
+    if (!tried && f->n_slow < BALANCE_CANDIDATES_MAX)
         f->slow[f->n_slow++] = ep;
     else if (c->tried_too && f->n_tried < BALANCE_CANDIDATES_MAX)
         f->tried[f->n_tried++] = ep;
@@ -185,6 +192,13 @@ static void weigh(struct balance_choice *c, struct str method, uint64_t wall_ms)
     }
 }
 
+/* Otherwise the call itself opens a connection to one of them. */
+static __attribute__((noinline)) void dial_some(const struct found *f)
+{
+    for (size_t i = 0; i < f->n_dial; i++)
+        peer_dial(f->dial[i]->peer);
+}
+
 enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct balancer *configured,
                                  const struct balance_call *call, struct endpoint **out)
 {
@@ -195,7 +209,9 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
     f.fresh.n = f.n_slow = f.n_tried = 0;
     f.too_small = f.down = f.ruled_out = f.out = false;
     f.n_ejected = 0;
+    f.n_dial = 0;
     f.trial = NULL;
+    f.enough = call->connected_first ? PEER_READY : PEER_OPENS;
     f.now_ms = w->now_ms;
     f.panic = r->n_ejected != 0 && (call->outlier == NULL || outlier_panic(r, call->outlier));
     f.choosy = call->wish != NULL && (call->wish->group.p != NULL || call->wish->others != NULL);
@@ -209,6 +225,8 @@ enum balance_result balance_pick(struct wctx *w, struct ref *r, const struct bal
         *out = f.trial;
         return BALANCE_OK;
     }
+    if (UNLIKELY(f.n_dial != 0) && (f.fresh.n != 0 || call->connected_first))
+        dial_some(&f);
     if (f.fresh.n > 1) {
         weigh(&f.fresh, call->method, w->wall_ms);
         *out = f.fresh.list[b->pick(w, &f.fresh, call)];

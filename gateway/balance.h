@@ -43,6 +43,7 @@ struct balance_call {
     struct endpoint *const *tried; /* not to be picked again */
     size_t n_tried;
     bool tried_too;                  /* unless nobody else is usable */
+    bool connected_first;            /* one that must be connected only when nobody else is there */
     const uint64_t *allowed;         /* bit i: provider i of the directory may take it; NULL: all */
     size_t body_len;                 /* providers whose payload limit is smaller are left out */
     const struct balance_wish *wish; /* NULL = none */

@@ -345,6 +345,8 @@ static struct endpoint *pick(struct call *c)
         /* a new connection may stand; an answer would be the same again */
         .tried_too = c->tries <= c->plan.attempts && (c->failed_why == RETRY_CONNECT_FAILURE ||
                                                       c->failed_why == RETRY_CONNECTION_LOST),
+        /* of thousands that are down the last one that is not must be found */
+        .connected_first = c->unreached != 0,
         .body_len = frame_length(c),
         .wish = &c->plan.wish,
         .allowed = call_route(c, allowed) ? allowed : NULL,

@@ -15,6 +15,7 @@ enum {
      * the registry is down and cannot tell (docs/REGISTRY.md section 9.4) */
     BACKOFF_MAX_MS = 800, /* and a fifth of it for chance */
     STABLE_MS = 1000,
+    DIALS_PER_S = 1000, /* in the background */
 };
 
 /* What a peer is known by: the bytes of the address that matter. */
@@ -46,6 +47,8 @@ struct peer {
 struct peers {
     struct wctx *w;
     struct peer *by_key;
+    uint64_t dials_since_ms;
+    unsigned n_dials;
 };
 
 static void make_key(const union address *a, struct peer_key *k)
@@ -242,13 +245,15 @@ enum peer_use peer_use(const struct peer *p, bool live_only)
 
     for (unsigned i = 0; i < p->n_conns; i++) {
         if (conn_state(p->conns[i]) == CONN_READY)
-            return PEER_OK;
+            return PEER_READY;
         if (conn_state(p->conns[i]) == CONN_CONNECTING)
-            use = conn_is_slow(p->conns[i]) ? PEER_SLOW : PEER_OK;
+            use = conn_is_slow(p->conns[i]) ? PEER_SLOW : PEER_OPENS;
     }
     if (live_only)
         return PEER_DOWN;
-    return use == PEER_DOWN && !p->readonly && !in_back_off(p) ? PEER_OK : use;
+    if (use != PEER_DOWN || p->readonly || in_back_off(p))
+        return use;
+    return p->backoff_ms != 0 ? PEER_FAILED : PEER_OPENS;
 }
 
 bool peer_gone(const struct peer *p)
@@ -290,14 +295,22 @@ struct conn *peer_conn(struct peer *p)
     return c != NULL ? c : next_in(p, CONN_CONNECTING);
 }
 
+static bool may_dial(struct peers *h)
+{
+    if (h->w->now_ms - h->dials_since_ms >= 1000) {
+        h->dials_since_ms = h->w->now_ms;
+        h->n_dials = 0;
+    }
+    return h->n_dials++ < DIALS_PER_S;
+}
+
 bool peer_dial(struct peer *p)
 {
-    const struct conn *c = NULL;
-
     if (count(p, CONN_READY) != 0)
         return true;
-    c = peer_conn(p);
-    return c != NULL && conn_state(c) == CONN_READY;
+    if (may_open(p) && may_dial(p->home))
+        (void)(peer_conn(p) == NULL);
+    return false;
 }
 
 uint64_t peer_ready_since(const struct peer *p)

@@ -38,14 +38,17 @@ struct conn *peer_conn(struct peer *p) NONNULL MUST_CHECK;
 
 enum peer_use {
     PEER_DOWN = 0, /* peer_conn would give none: back-off, readonly */
-    PEER_SLOW,     /* one that is opened takes its time (conn_is_slow): when there is nobody else */
-    PEER_OK,
+    PEER_FAILED, /* the last connection came to nothing: to be opened anew, when there is nobody else */
+    PEER_SLOW,  /* one that is opened takes its time (conn_is_slow): when there is nobody else */
+    PEER_OPENS, /* connecting, or about to */
+    PEER_READY,
 };
 /* May it be called?  With `live_only` (for unlisted providers) only over a connection that is READY now. */
 enum peer_use peer_use(const struct peer *p, bool live_only) NONNULL;
 
-/* Is it connected?  If not, connecting is begun where back-off allows; nobody waits for it. */
-bool peer_dial(struct peer *p) NONNULL MUST_CHECK;
+/* Is it connected?  If not, connecting is begun where back-off allows; nobody waits for it.  Of a worker's thousands
+ * that are down DIALS_PER_S are dialled in a second. */
+bool peer_dial(struct peer *p) NONNULL;
 /* When the latest connection stood, in the worker's ms; 0 = never. */
 uint64_t peer_ready_since(const struct peer *p) NONNULL MUST_CHECK;
 /* Connections that do not answer a heartbeat within a second are closed. */

@@ -494,6 +494,13 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
 
 enum { REFUSED_KEEP_MS = 5000 };
 
+static bool may_probe(const struct peer *p)
+{
+    enum peer_use use = peer_use(p, false);
+
+    return use == PEER_OPENS || use == PEER_FAILED;
+}
+
 /*
  * docs/REGISTRY.md section 9.4: an unlisted provider is as good as its connections.  One that refuses, closes or
  * says goodbye is lost; one that is silent (paused, or never asked by this worker) is tried until SILENT_MS.
@@ -502,7 +509,7 @@ static bool is_lost(struct refs *rs, struct endpoint *ep)
 {
     uint64_t now = rs->w->now_ms;
 
-    if (peer_use(ep->peer, true) == PEER_OK) {
+    if (peer_use(ep->peer, true) == PEER_READY) {
         ep->silent_since_ms = 0;
         return false;
     }
@@ -510,7 +517,7 @@ static bool is_lost(struct refs *rs, struct endpoint *ep)
         ep->silent_since_ms = now;
     if (peer_gone(ep->peer) || now - ep->silent_since_ms > SILENT_MS)
         return true;
-    if (rs->n_probes < PROBES_PER_SECOND && peer_use(ep->peer, false) == PEER_OK) {
+    if (rs->n_probes < PROBES_PER_SECOND && may_probe(ep->peer)) {
         rs->n_probes++;
         (void)(peer_conn(ep->peer) == NULL); /* whatever comes of it shows the next time */
     }
