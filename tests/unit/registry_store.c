@@ -218,6 +218,70 @@ START_TEST(no_damaged_byte_is_trusted)
 }
 END_TEST
 
+/* Hundreds of references. */
+static size_t save_many(void)
+{
+    struct store_writer *w = begin();
+    struct store_entry s = order;
+    struct stat st;
+
+    s.urls = urls;
+    s.n_urls = 3;
+    for (int i = 0; i < 400; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "demo.Service%d", i);
+        s.key.interface = str_from(name);
+        ck_assert(store_put_entry(w, &s));
+    }
+    ck_assert_msg(store_commit(w, &e), "%s", e.text);
+    ck_assert_int_eq(stat(file, &st), 0);
+    ck_assert_int_gt(st.st_size, 30 * 4096);
+    return (size_t)st.st_size;
+}
+
+static void copy_to(const char *path, const char *text, size_t n)
+{
+    FILE *out = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(out);
+    ck_assert_uint_eq(fwrite(text, 1, n, out), n);
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+/* Torn, it is refused as a whole; half written beside a whole one, it does not matter. */
+static void check_cut(const char *text, size_t size, size_t cut)
+{
+    copy_to(file, text, cut);
+    ck_assert_msg(load() == STORE_DAMAGED, "cut at %zu of %zu", cut, size);
+    ck_assert_uint_eq(seen.len, 0);
+    ck_assert_uint_ne(strlen(e.text), 0);
+    copy_to(file, text, size);
+    copy_to(temp, text, cut);
+    ck_assert_msg(load() == STORE_OK, "the other one cut at %zu", cut);
+    ck_assert_uint_eq(reader.n_ignored, 0);
+}
+
+/* As a full disk or a power cut leaves it: whole blocks, or all but the last bytes. */
+START_TEST(cut_at_every_block)
+{
+    static char text[1 << 20];
+    size_t size = 0;
+
+    start();
+    size = save_many();
+    ck_assert_uint_eq(read_file(text, sizeof(text)), size);
+    for (size_t cut = 0; cut < size; cut += 4096)
+        check_cut(text, size, cut);
+    for (size_t left = 1; left <= 64; left++)
+        check_cut(text, size, size - left);
+    save(1); /* over what is left of both */
+    ck_assert_int_eq(load(), STORE_OK);
+    ck_assert_int_ne(access(temp, F_OK), 0);
+    finish();
+}
+END_TEST
+
 /* Adds the sum that belongs to `content`. */
 static enum store_result read_signed(const char *content)
 {
@@ -511,9 +575,10 @@ START_TEST(kill_during_saves)
 }
 END_TEST
 
-TEST_MAIN("registry_store", what_is_saved_comes_back, the_file_is_one_json_document, an_empty_store,
-          no_damaged_byte_is_trusted, other_formats_and_strange_entries,
-          applications_and_revisions_come_back, revisions_that_cannot_be_are_left_out,
-          definitions_come_back_with_revisions_and_without, definitions_that_cannot_be_are_left_out,
-          what_would_not_come_back_is_not_written, size_is_bounded, strange_files, no_directory,
-          abort_leaves_the_old_file, kill_during_saves)
+TEST_MAIN("registry_store", cut_at_every_block, what_is_saved_comes_back,
+          the_file_is_one_json_document, an_empty_store, no_damaged_byte_is_trusted,
+          other_formats_and_strange_entries, applications_and_revisions_come_back,
+          revisions_that_cannot_be_are_left_out, definitions_come_back_with_revisions_and_without,
+          definitions_that_cannot_be_are_left_out, what_would_not_come_back_is_not_written,
+          size_is_bounded, strange_files, no_directory, abort_leaves_the_old_file,
+          kill_during_saves)
