@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/fatal.h"
-#include "registry/url.h"
+#include "registry/definition_parts.h"
 
 enum { REFERENCE_HOPS = 8, PATH_STEPS = 64 };
 
@@ -27,8 +27,7 @@ static bool fail(struct parser *p, const char *why, int limit)
     return false;
 }
 
-/* Letters, digits, '_', '$': safe in JSON and in our answers as it is. */
-static bool is_identifier(struct str s)
+bool definition_is_identifier(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
@@ -131,7 +130,7 @@ static void read_properties(struct parser *p, const json_t *from, struct definit
     {
         struct definition_property *out = &v[t->n_properties];
 
-        if (!is_identifier(str_from(key)) ||
+        if (!definition_is_identifier(str_from(key)) ||
             !definition_type_name(name_of(p, value), p->a, &out->type))
             continue;
         out->name = arena_str(p->a, str_from(key));
@@ -154,7 +153,7 @@ static void read_enums(struct parser *p, const json_t *from, struct definition_t
     for (size_t i = 0; i < n; i++) {
         struct str name = text_of(json_array_get(from, i));
 
-        if (is_identifier(name))
+        if (definition_is_identifier(name))
             v[t->n_enums++] = arena_str(p->a, name);
     }
     t->enums = v;
@@ -242,8 +241,7 @@ static int method_order(const void *a, const void *b)
     return order;
 }
 
-/* In the order in which it stays; what is there twice goes. */
-static void use_methods(struct definition_method *v, size_t n, struct definition_view *out)
+void definition_use_methods(struct definition_method *v, size_t n, struct definition_view *out)
 {
     size_t kept = 0;
 
@@ -264,7 +262,7 @@ static bool read_method(struct parser *p, const json_t *v, struct definition_met
     size_t n = json_array_size(list);
     struct str *params = NULL;
 
-    if (!is_identifier(name) || n > DEFINITION_PARAMS_MAX)
+    if (!definition_is_identifier(name) || n > DEFINITION_PARAMS_MAX)
         return false;
     params = arena_alloc(p->a, (n + 1) * sizeof(*params));
     for (size_t i = 0; i < n; i++) {
@@ -292,7 +290,7 @@ static void read_methods(struct parser *p, const json_t *list, struct definition
     v = arena_alloc(p->a, (n + 1) * sizeof(*v));
     for (size_t i = 0; i < n; i++)
         kept += read_method(p, json_array_get(list, i), &v[kept]) ? 1U : 0U;
-    use_methods(v, kept, out);
+    definition_use_methods(v, kept, out);
 }
 
 bool definition_parse(struct str json, struct arena *a, struct definition_view *out, struct err *e)
@@ -318,50 +316,6 @@ bool definition_parse(struct str json, struct arena *a, struct definition_view *
         read_types(&p, json_object_get(root, "types"), out);
     json_decref(root);
     return !p.failed;
-}
-
-/* ---------------------------------------------------------------- telnet of 2.6 */
-
-/* RETURNS NAME(PARAM,PARAM): no generics, so the blank and the commas part it. */
-static bool read_line(struct str line, struct arena *a, struct definition_method *m)
-{
-    struct str rest = STR_NONE;
-    struct str returns = str_cut(line, ' ', &rest);
-    struct str params = STR_NONE;
-    struct str name = str_cut(rest, '(', &params);
-    struct str *v = NULL;
-
-    if (!url_text_ok(line) || !is_identifier(name) || !str_ends(params, STR(")")) ||
-        !definition_type_name(returns, a, &m->returns))
-        return false;
-    params = str_sub(params, 0, params.n - 1);
-    v = arena_alloc(a, DEFINITION_PARAMS_MAX * sizeof(*v));
-    m->n_params = 0;
-    while (params.n != 0) {
-        if (m->n_params == DEFINITION_PARAMS_MAX ||
-            !definition_type_name(str_cut(params, ',', &params), a, &v[m->n_params++]))
-            return false;
-    }
-    m->name = arena_str(a, name);
-    m->params = v;
-    return true;
-}
-
-bool definition_parse_telnet(struct str text, struct arena *a, struct definition_view *out,
-                             struct err *e)
-{
-    struct definition_method *v = arena_alloc(a, DEFINITION_METHODS_MAX * sizeof(*v));
-    size_t n = 0;
-
-    *out = (struct definition_view){0};
-    while (text.n != 0 && n < DEFINITION_METHODS_MAX)
-        n += read_line(str_trim(str_cut(text, '\n', &text)), a, &v[n]) ? 1U : 0U;
-    if (n == 0) {
-        err_set(e, "no method signatures in the answer");
-        return false;
-    }
-    use_methods(v, n, out);
-    return true;
 }
 
 /* ---------------------------------------------------------------- printing */

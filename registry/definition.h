@@ -64,10 +64,13 @@ struct definition_view {
 bool definition_parse(struct str json, struct arena *a, struct definition_view *out, struct err *e)
     __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
 
-/* The lines of `ls -l INTERFACE` on the service port of 2.6: "reg.api.Order get(java.lang.Long,boolean)".  Lines of
- * another form are left out; false when none is left. */
+/* What a service port of 2.6 answers to `ls -l INTERFACE`: lines "reg.api.Order get(java.lang.Long,boolean)", then the
+ * prompt.  What is no Java name is left out; false with a sentence when no method is left (which quotes the refusal),
+ * when the prompt is missing, or over a limit.  Everything in `out` lives in `a`. */
 bool definition_parse_telnet(struct str text, struct arena *a, struct definition_view *out,
                              struct err *e) __attribute__((nonnull(2, 3, 4))) MUST_CHECK;
+/* Has the answer come as far as its prompt? */
+bool definition_telnet_is_whole(struct str text) MUST_CHECK;
 
 /* JSON in the flat form; definition_parse reads the same view out of it. */
 void definition_print(const struct definition_view *v, struct buf *out) NONNULL;
@@ -95,8 +98,10 @@ struct definition {
 /* Count 1.  NULL with a sentence: over DEFINITION_MAX. */
 struct definition *definition_new(const struct definition_view *v,
                                   struct err *e) NONNULL MUST_CHECK;
-/* The same from a node or saved text. */
+/* The same from a node, saved text, or what telnet answered. */
 struct definition *definition_read(struct str json, struct err *e)
+    __attribute__((nonnull(2))) MUST_CHECK;
+struct definition *definition_read_telnet(struct str text, struct err *e)
     __attribute__((nonnull(2))) MUST_CHECK;
 struct definition *definition_get(struct definition *d) NONNULL;
 void definition_put(struct definition *d); /* NULL is fine */

@@ -1,5 +1,5 @@
 /*
- * What a provider published of its service; what is kept of it reads the same again.
+ * What a provider published of its service, or said of it by telnet; what is kept of it reads the same again.
  */
 #include <stdint.h>
 #include <stdlib.h>

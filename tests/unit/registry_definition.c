@@ -237,26 +237,122 @@ START_TEST(limits)
 }
 END_TEST
 
-START_TEST(lines_of_2_6)
+/* What 2.6.6 (and, with a heading, 2.7 where the command is allowed) answered, and what nobody should. */
+START_TEST(telnet_of_2_6)
+{
+    static const struct {
+        const char *text, *methods;
+    } table[] = {
+        {"java.lang.String over(java.lang.String)\r\n"
+         "java.lang.String over(java.lang.Integer,java.lang.String)\r\n"
+         "java.lang.String over(int)\r\n"
+         "java.util.Map echoPersonMap(java.util.Map)\r\n"
+         "demo.sample.api.Person[] echoPersonArray(demo.sample.api.Person[])\r\n"
+         "byte[] echoBytes(byte[])\r\n"
+         "void nothing()\r\ndubbo>",
+         "byte[] echoBytes(byte[])\n"
+         "demo.sample.api.Person[] echoPersonArray(demo.sample.api.Person[])\n"
+         "java.util.Map echoPersonMap(java.util.Map)\n"
+         "void nothing()\n"
+         "java.lang.String over(int)\n"
+         "java.lang.String over(java.lang.String)\n"
+         "java.lang.String over(java.lang.Integer,java.lang.String)\n"},
+        {"reg.api.OrderService (as provider):\r\n"
+         "\treg.api.Order get(java.lang.Long,boolean)\r\n"
+         "\treg.api.Outer$In get(long)\r\n\r\n\r\ndubbo>",
+         "reg.api.Outer$In get(long)\nreg.api.Order get(java.lang.Long,boolean)\n"},
+        {"void a()\nvoid a()\nvoid b(int)\ndubbo>", "void a()\nvoid b(int)\n"},
+        /* no Java: left out */
+        {"void a()\r\nvoid b(int,)\r\nvoid c(,int)\r\nvoid d(int\r\nvoid e(int)x\r\n"
+         "void f(i\"nt)\r\nvoid g\x01()\r\nvoid h(\xff)\r\n f()\r\nvoid 1()\r\nvoid  i()\r\n"
+         "a(()b()\r\ndubbo>x\r\ndubbo>",
+         "void a()\n"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        struct buf b;
+
+        buf_init(&b, 4096);
+        ck_assert_msg(definition_parse_telnet(str_from(table[i].text), &a, &v, &e), "%zu: %s", i,
+                      e.text);
+        print_methods(&b);
+        ck_assert_msg(buf_is(&b, table[i].methods), "%zu: " STR_FMT, i, STR_ARG(buf_str(&b)));
+        buf_free(&b);
+    }
+}
+END_TEST
+
+START_TEST(telnet_without_methods)
+{
+    static const struct {
+        const char *text, *why;
+    } table[] = {
+        {"Command: ls disabled for security reasons, please enable support by listing the commands "
+         "through 'telnet'\r\ndubbo>",
+         "the answer is \"Command: ls disabled for security reasons, please enable support by "
+         "listing the \""},
+        {"Unsupported command: ls\r\ndubbo>", "the answer is \"Unsupported command: ls\""},
+        {"No such service demo.Nobody\r\ndubbo>", "the answer is \"No such service demo.Nobody\""},
+        {"\x1b[31m\r\ndubbo>", "the answer is \"?[31m\""},
+        {"dubbo>", "the answer has no methods"},
+        {"\r\n\r\ndubbo>", "the answer has no methods"},
+        {"", "the answer has no prompt at its end"},
+        {"void a()\r\n", "the answer has no prompt at its end"},
+        {"void a()\r\nvoid b()dubbo>", "the answer has no prompt at its end"},
+        {"void a()\r\ndubbo> ", "the answer has no prompt at its end"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        ck_assert(!definition_parse_telnet(str_from(table[i].text), &a, &v, &e));
+        ck_assert_str_eq(e.text, table[i].why);
+        ck_assert_uint_eq(v.n_methods, 0);
+        ck_assert_ptr_null(definition_read_telnet(str_from(table[i].text), &e));
+    }
+}
+END_TEST
+
+static bool telnet_of(struct buf *b, const char *more)
+{
+    buf_printf(b, "%s\r\ndubbo>", more);
+    return definition_parse_telnet(buf_str(b), &a, &v, &e);
+}
+
+START_TEST(telnet_limits)
 {
     struct buf b;
 
-    ck_assert(definition_parse_telnet(STR("reg.api.OrderService (as provider):\r\n"
-                                          "\treg.api.Order get(java.lang.Long,boolean)\r\n"
-                                          "\treg.api.Order get(java.lang.String)\r\n"
-                                          "\tjava.lang.String ping()\r\n"
-                                          "\tvoid put(reg.api.Order[],byte[],int[])\r\ndubbo>"),
-                                      &a, &v, &e));
-    buf_init(&b, 4096);
-    print_methods(&b);
-    ck_assert(buf_is(&b, "reg.api.Order get(java.lang.String)\n"
-                         "reg.api.Order get(java.lang.Long,boolean)\n"
-                         "java.lang.String ping()\n"
-                         "void put(reg.api.Order[],byte[],int[])\n"));
+    buf_init(&b, 2 * DEFINITION_NODE_MAX);
+    for (int i = 0; i < DEFINITION_METHODS_MAX; i++)
+        buf_printf(&b, "void m%d()\r\n", i);
+    ck_assert(telnet_of(&b, ""));
+    ck_assert_uint_eq(v.n_methods, DEFINITION_METHODS_MAX);
+    ck_assert(!telnet_of(&b, "\r\nvoid more()"));
+    ck_assert(strstr(e.text, "more methods than") != NULL);
+
+    buf_truncate(&b, 0);
+    buf_printf(&b, "void a(int");
+    for (int i = 1; i < DEFINITION_PARAMS_MAX; i++)
+        buf_printf(&b, ",int");
+    ck_assert(telnet_of(&b, ")"));
+    ck_assert_uint_eq(v.methods[0].n_params, DEFINITION_PARAMS_MAX);
+    buf_truncate(&b, b.len - sizeof(")\r\ndubbo>") + 1);
+    ck_assert(!telnet_of(&b, ",int)"));
+
+    buf_truncate(&b, 0);
+    for (int i = 0; i <= DEFINITION_NAME_MAX; i++)
+        buf_add_u8(&b, 'a');
+    ck_assert(!telnet_of(&b, " f()"));
+
+    buf_truncate(&b, 0);
+    buf_printf(&b, "void a()\r\n");
+    while (b.len <= DEFINITION_NODE_MAX)
+        buf_add_u8(&b, ' ');
+    ck_assert(!telnet_of(&b, ""));
+    ck_assert(strstr(e.text, "longer than") != NULL);
     buf_free(&b);
-    ck_assert(!definition_parse_telnet(STR("Unsupported command: ls\r\ndubbo>"), &a, &v, &e));
 }
 END_TEST
 
 TEST_MAIN("definition", nested_types_of_2_7, flat_types_of_3_2, what_is_printed_reads_the_same,
-          type_names, references_that_lead_nowhere, limits, lines_of_2_6)
+          type_names, references_that_lead_nowhere, limits, telnet_of_2_6, telnet_without_methods,
+          telnet_limits)
