@@ -80,7 +80,9 @@ static void print_methods(const struct ls_opts *o, const struct provider *p)
     if (!listing_methods(o->registry, o->root, p, &a, &d, &e))
         printf("    methods of " STR_FMT " cannot be read: %s\n", STR_ARG(p->application), e.text);
     else if (d.n_methods == 0)
-        printf("    " STR_FMT " has published no methods\n", STR_ARG(p->application));
+        printf("    " STR_FMT " has published no methods%s\n", STR_ARG(p->application),
+               p->release.n == 0 ? "; registries[].telnet_methods would ask its providers of 2.6"
+                                 : "");
     else
         printf("    methods by the report of " STR_FMT ":\n", STR_ARG(p->application));
     for (size_t i = 0; i < d.n_methods; i++) {

@@ -427,6 +427,7 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
                               .decoder = h->calls.decoder,
                               .opts = ro.peer};
     asker_init(&h->asker);
+    telnet_init(&h->telnet, w, o->registry);
     h->direct_stats = route_stats_get(&h->stats, STR("direct"), STR("direct"));
     h->other_stats = route_stats_get(&h->stats, STR("-"), STR("_none"));
     wiring_accesslog(o->settings, &ao);
@@ -444,6 +445,7 @@ void httpd_free(struct httpd *h)
     generation_free(h->gen); /* the last one: no request is left */
     refs_free(h->refs);
     asker_free(&h->asker);
+    telnet_free(&h->telnet);
     peers_free(h->peers);
     clusters_free(&h->clusters);
     calls_free(&h->calls);
@@ -458,6 +460,10 @@ void httpd_on_registry(struct httpd *h, struct registry_mail *m)
     if (m->kind == REGISTRY_MAIL_ASK) {
         asker_ask(&h->asker, m->ask);
         m->ask = NULL;
+    }
+    if (m->kind == REGISTRY_MAIL_TELNET) {
+        telnet_ask(&h->telnet, m->telnet);
+        m->telnet = NULL;
     }
     refs_apply(h->refs, m);
 }

@@ -28,6 +28,7 @@
 #include "gateway/identity.h"
 #include "gateway/route_stats.h"
 #include "gateway/settings.h"
+#include "gateway/telnet.h"
 
 struct httpd_opts {
     struct settings *settings; /* a count of its own is taken */
@@ -43,6 +44,7 @@ struct httpd {
     struct peers *peers;
     struct refs *refs;
     struct asker asker;
+    struct telnet telnet;
     struct accesslog log;
     struct generation *gen;
     struct list free_requests;

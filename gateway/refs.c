@@ -487,6 +487,7 @@ void refs_apply(struct refs *rs, struct registry_mail *m)
     case REGISTRY_MAIL_REPORT:
     case REGISTRY_MAIL_STATUS:
     case REGISTRY_MAIL_ASK:
+    case REGISTRY_MAIL_TELNET:
         break;
     }
     registry_mail_free(m);

@@ -255,6 +255,7 @@ struct registry_settings {
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
+    bool telnet_methods;
     uint64_t snapshot_max_age_ms;
     struct text_list provider_networks_text;
     struct network *provider_networks;

@@ -102,6 +102,7 @@ void wiring_registry(const struct settings *s, struct arena *a, struct registry_
             .session_timeout_ms = r->session_timeout_ms,
             .connect_timeout_ms = r->connect_timeout_ms,
             .register_consumer = r->register_consumer,
+            .telnet_methods = r->telnet_methods,
             .snapshot_max_age_ms = r->snapshot_max_age_ms,
             .provider_networks = r->provider_networks,
             .n_provider_networks = r->provider_networks_text.n,

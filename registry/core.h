@@ -157,6 +157,8 @@ bool provider_address(const struct source *s, struct str host, uint16_t port, un
                       struct err *e) __attribute__((nonnull(1, 4, 5))) MUST_CHECK;
 /* One of the workers asks; there must be one.  The answer goes to the kind's on_metadata. */
 void registry_ask_metadata(const struct source *s, const struct metadata_question *q) NONNULL;
+/* The same with `ask`, which is taken over; the answer goes to reference_on_telnet. */
+void registry_ask_telnet(struct registry *r, struct telnet_ask *ask) NONNULL;
 
 /* ---- cache.c ---- */
 struct reference *cache_find(const struct registry *r, struct str key_text)

@@ -19,6 +19,7 @@ enum post_kind {
     POST_EVICT_ANSWER,
     POST_UNLISTED_LOST,
     POST_METADATA,
+    POST_TELNET,
     POST_REFRESH,
     POST_DESCRIBE,
     POST_REPORT,
@@ -33,6 +34,7 @@ struct post {
     struct mailbox *box;
     struct refkey key;
     struct str text;
+    struct str answer;
     const char *source;
     bool flag;
     enum registry_report_kind report;
@@ -42,7 +44,8 @@ struct post {
     struct directory *directory; /* counted */
     const size_t *lost;
     size_t n_lost;
-    struct metadata_ask *ask; /* owned */
+    struct metadata_ask *ask;  /* owned */
+    struct telnet_ask *telnet; /* owned */
 };
 
 /* ---------------------------------------------------------------- in the registry's thread */
@@ -129,6 +132,10 @@ static void on_post(struct registry *r, struct post *p)
         p->ask->source->kind->on_metadata(p->ask->source->impl, p->ask->app, p->ask->revision,
                                           p->text);
         break;
+    case POST_TELNET:
+        if (ref != NULL)
+            reference_on_telnet(ref, p->telnet, p->answer);
+        break;
     case POST_REFRESH:
         if (ref != NULL)
             ref->source->kind->refresh(ref->source->impl, ref);
@@ -154,6 +161,7 @@ static void run_post(struct registry_post *head)
         on_post(p->to, p);
     directory_put(p->directory);
     free(p->ask);
+    free(p->telnet);
     arena_free(&p->arena);
     free(p);
 }
@@ -276,6 +284,17 @@ void registry_metadata(struct registry *r, struct metadata_ask *ask, struct str 
     p->ask = ask;
     if (json.p != NULL)
         p->text = arena_str(&p->arena, json);
+    post(p);
+}
+
+void registry_telnet(struct registry *r, struct telnet_ask *ask, struct str text)
+{
+    struct post *p = new_post(r, POST_TELNET);
+
+    p->telnet = ask;
+    p->text = str_from(ask->key);
+    if (text.p != NULL)
+        p->answer = arena_str(&p->arena, text);
     post(p);
 }
 

@@ -7,6 +7,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "registry/core.h"
+#include "registry/reference_telnet.h"
 
 enum { LOST_MS = 5000 }; /* an answer that did not come by then went with its session */
 
@@ -15,6 +16,8 @@ const char *definition_source_name(enum definition_source s)
     switch (s) {
     case DEFINITION_REPORT:
         return "report";
+    case DEFINITION_TELNET:
+        return "telnet";
     case DEFINITION_SAVED:
         return "saved";
     }
@@ -250,6 +253,8 @@ void reference_describe(struct reference *ref)
         if (d->n_providers == 0 || (d->providers == sums[i] && d->asked_ms == 0))
             continue;
         d->last_time = false;
+        d->telnet_wanted = true;
+        d->telnet_tries = 0;
         ask(ref, d, now);
         if (d->asked_ms != 0)
             d->providers = sums[i];
@@ -267,8 +272,10 @@ void reference_describe_again(struct reference *ref)
     if (s == NULL || ref->directory == NULL || now - s->read_ms < DEFINITIONS_APART_MS)
         return;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->v[i].n_providers != 0 && s->v[i].asked_ms == 0)
-            ask(ref, &s->v[i], now);
+        if (s->v[i].n_providers == 0 || s->v[i].asked_ms != 0)
+            continue;
+        s->v[i].telnet_wanted = true;
+        ask(ref, &s->v[i], now);
     }
 }
 
@@ -301,19 +308,12 @@ static struct definition *shared(const struct reference *ref, struct definition 
     return fresh;
 }
 
-static void use(struct reference *ref, struct described *d, struct str text)
+/* Takes `fresh` over. */
+static void use(struct reference *ref, struct described *d, struct definition *fresh,
+                enum definition_source source)
 {
-    struct err e = {0};
-    struct definition *fresh = definition_read(text, &e);
-
-    if (fresh != NULL && d->definition != NULL && definition_equal(d->definition, fresh))
-        d->source = DEFINITION_REPORT;
-    if (fresh == NULL) {
-        log_warn("registry", "%s: the definition of %s is not used: %s", ref->key_text,
-                 d->application, e.text);
-        reference_event(ref, "definition of %s not used: %s", d->application, e.text);
-        return;
-    }
+    if (d->definition != NULL && definition_equal(d->definition, fresh))
+        d->source = source;
     if ((d->definition != NULL && definition_equal(d->definition, fresh)) ||
         !definitions_have_room(ref->home, fresh->n)) {
         definition_put(fresh);
@@ -321,15 +321,30 @@ static void use(struct reference *ref, struct described *d, struct str text)
     }
     fresh = shared(ref, fresh);
     drop_definition(ref, d);
-    set_definition(ref, d, fresh, DEFINITION_REPORT);
+    set_definition(ref, d, fresh, source);
     registry_mark_dirty(ref->home);
-    reference_event(ref, "methods of %s known, %zu bytes", d->application, fresh->n);
+    reference_event(ref, "methods of %s known by the %s, %zu bytes", d->application,
+                    definition_source_name(source), fresh->n);
+}
+
+static void use_report(struct reference *ref, struct described *d, struct str text)
+{
+    struct err e = {0};
+    struct definition *fresh = definition_read(text, &e);
+
+    if (fresh != NULL) {
+        use(ref, d, fresh, DEFINITION_REPORT);
+        return;
+    }
+    log_warn("registry", "%s: the definition of %s is not used: %s", ref->key_text, d->application,
+             e.text);
+    reference_event(ref, "definition of %s not used: %s", d->application, e.text);
 }
 
 static bool still_waits(const struct reference_definitions *s)
 {
     for (size_t i = 0; i < s->n; i++) {
-        if (s->v[i].asked_ms != 0)
+        if (s->v[i].asked_ms != 0 || s->v[i].telnet_asked)
             return true;
     }
     return false;
@@ -343,6 +358,25 @@ static void end_waiting(struct reference_definitions *s)
     s->follow_ms = 0;
 }
 
+static void after_answer(struct reference *ref)
+{
+    if (!still_waits(ref->definitions))
+        end_waiting(ref->definitions);
+    reference_tell_definitions(ref, WORKERS_MAX);
+    reference_place(ref);
+}
+
+/* A report that was there says more than telnet, also when it is gone with the registry's data. */
+static void ask_by_telnet(struct reference *ref, struct described *d, bool tell)
+{
+    bool reported = d->definition != NULL && d->source == DEFINITION_REPORT;
+
+    if (!d->telnet_wanted || d->telnet_asked || reported)
+        return;
+    d->telnet_asked = reference_ask_telnet(ref, d, tell);
+    d->telnet_wanted = !d->telnet_asked;
+}
+
 void reference_on_definition(struct reference *ref, struct str application, struct str text,
                              int64_t mzxid)
 {
@@ -353,16 +387,56 @@ void reference_on_definition(struct reference *ref, struct str application, stru
         return;
     d->asked_ms = 0;
     if (text.p != NULL && mzxid != d->mzxid) {
-        use(ref, d, text);
+        use_report(ref, d, text);
         d->mzxid = mzxid;
     }
     second = !d->last_time;
     d->last_time = true;
     d->again_ms = second ? clock_ms() + DEFINITIONS_AGAIN_MS : 0;
-    if (!still_waits(ref->definitions))
-        end_waiting(ref->definitions);
-    reference_tell_definitions(ref, WORKERS_MAX);
-    reference_place(ref);
+    if (text.p == NULL)
+        ask_by_telnet(ref, d, !second);
+    after_answer(ref);
+}
+
+/* Another provider is asked later; what one of them refused, all would. */
+static void on_no_methods(struct reference *ref, struct described *d, const struct telnet_ask *ask,
+                          const char *why, bool refused)
+{
+    struct buf address;
+
+    buf_init(&address, 64);
+    address_print(&ask->addr, &address);
+    log_info("registry", "%s: " STR_FMT " port %u says no methods by telnet: %s", ref->key_text,
+             STR_ARG(buf_str(&address)), ntohs(ask->addr.v4.sin_port), why);
+    reference_event(ref, "no methods by telnet from " STR_FMT " port %u: %s",
+                    STR_ARG(buf_str(&address)), ntohs(ask->addr.v4.sin_port), why);
+    buf_free(&address);
+    if (refused || ++d->telnet_tries >= DEFINITIONS_TELNET_TRIES)
+        return;
+    d->telnet_wanted = true;
+    d->again_ms = clock_ms() + (uint64_t)DEFINITIONS_AGAIN_MS * d->telnet_tries;
+}
+
+void reference_on_telnet(struct reference *ref, const struct telnet_ask *ask, struct str text)
+{
+    struct described *d = find(ref, str_from(ask->application));
+    struct definition *fresh = NULL;
+    struct err e = {0};
+
+    if (d == NULL || !d->telnet_asked)
+        return;
+    d->telnet_asked = false;
+    if (text.p != NULL)
+        fresh = definition_read_telnet(text, &e);
+    if (fresh == NULL)
+        on_no_methods(ref, d, ask, text.p != NULL ? e.text : ask->why.text, text.p != NULL);
+    else if (d->definition != NULL && d->source == DEFINITION_REPORT)
+        definition_put(fresh); /* it was published meanwhile */
+    else
+        use(ref, d, fresh, DEFINITION_TELNET);
+    if (d->telnet_wanted && d->again_ms == 0) /* the providers changed meanwhile */
+        d->again_ms = clock_ms() + DEFINITIONS_AGAIN_MS;
+    after_answer(ref);
 }
 
 /* ---------------------------------------------------------------- time */

@@ -18,17 +18,20 @@
 
 struct reference;
 struct registry;
+struct telnet_ask;
 
 enum {
-    DEFINITIONS_FOLLOW_MS = 1000,     /* calls without types wait so long for the first ones */
-    DEFINITIONS_AGAIN_MS = 3000,      /* after the first read of a change */
-    DEFINITIONS_APART_MS = 2000,      /* reads that calls ask for */
+    DEFINITIONS_FOLLOW_MS = 1000, /* calls without types wait so long for the first ones */
+    DEFINITIONS_AGAIN_MS = 3000,  /* after the first read of a change */
+    DEFINITIONS_APART_MS = 2000,  /* reads that calls ask for */
+    DEFINITIONS_TELNET_TRIES = 5, /* providers that do not answer, each later than the one before */
     DEFINITIONS_BYTES_MAX = 64 << 20, /* of all references */
 };
 
 /* Where a definition is from. */
 enum definition_source {
     DEFINITION_REPORT, /* the metadata report of 2.7 and 3.x in the registry */
+    DEFINITION_TELNET, /* a provider of 2.6, where there is no report (section 7.5) */
     DEFINITION_SAVED,  /* known by the last run, not read since */
 };
 
@@ -36,12 +39,15 @@ struct described {
     char *application;             /* NULL = free */
     struct definition *definition; /* NULL = none known */
     enum definition_source source;
-    unsigned n_providers : 31; /* of the list */
-    bool last_time       : 1;  /* `again_ms` is the second read after a change */
-    uint64_t providers;        /* which they are: a sum over them */
-    int64_t mzxid;             /* of the node that was read; 0 = none */
-    uint64_t asked_ms;         /* the read under way; 0 = none */
-    uint64_t again_ms;         /* when to read again; 0 = not planned */
+    unsigned n_providers;   /* of the list */
+    bool last_time     : 1; /* `again_ms` is the second read after a change */
+    bool telnet_wanted : 1; /* if the next read finds no report */
+    bool telnet_asked  : 1; /* a provider is asked: a worker always answers */
+    uint8_t telnet_tries;   /* without an answer, since the change */
+    uint64_t providers;     /* which they are: a sum over them */
+    int64_t mzxid;          /* of the node that was read; 0 = none */
+    uint64_t asked_ms;      /* the read under way; 0 = none */
+    uint64_t again_ms;      /* when to read again; 0 = not planned */
 };
 
 struct reference_definitions {
@@ -71,3 +77,6 @@ const char *definition_source_name(enum definition_source s);
 /* From kinds.  What was read of an application; text.p == NULL: it has no node. */
 void reference_on_definition(struct reference *ref, struct str application, struct str text,
                              int64_t mzxid) __attribute__((nonnull(1)));
+/* What a provider answered by telnet; text.p == NULL: nothing, and ask->why is the reason. */
+void reference_on_telnet(struct reference *ref, const struct telnet_ask *ask, struct str text)
+    __attribute__((nonnull(1, 2)));

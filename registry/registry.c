@@ -17,6 +17,7 @@ void registry_mail_free(struct registry_mail *m)
     directory_put(m->directory);
     definitions_put(m->definitions);
     free(m->ask);
+    free(m->telnet);
     buf_free(&m->report);
     free(m->key_text);
     free(m);
@@ -46,6 +47,13 @@ void registry_send(const struct registry *r, unsigned worker, const struct outgo
     mailbox_push(r->workers[worker], &m->mail);
 }
 
+/* The workers take turns. */
+static void send_question(struct registry *r, struct registry_mail *m)
+{
+    ASSERT(r->n_workers != 0);
+    mailbox_push(r->workers[r->next_asked++ % r->n_workers], &m->mail);
+}
+
 void registry_ask_metadata(const struct source *s, const struct metadata_question *q)
 {
     struct registry *r = s->home;
@@ -55,12 +63,19 @@ void registry_ask_metadata(const struct source *s, const struct metadata_questio
     struct metadata_ask *ask = xcalloc(1, sizeof(*ask) + n_app + n_revision);
     char *texts = (char *)(ask + 1);
 
-    ASSERT(r->n_workers != 0);
     memcpy(texts, q->app, n_app);
     memcpy(texts + n_app, q->revision, n_revision);
     *ask = (struct metadata_ask){q->addr, s, texts, texts + n_app};
     m->ask = ask;
-    mailbox_push(r->workers[r->next_asked++ % r->n_workers], &m->mail);
+    send_question(r, m);
+}
+
+void registry_ask_telnet(struct registry *r, struct telnet_ask *ask)
+{
+    struct registry_mail *m = registry_mail_new(REGISTRY_MAIL_TELNET);
+
+    m->telnet = ask;
+    send_question(r, m);
 }
 
 void registry_send_all(const struct registry *r, const struct outgoing *o)

@@ -41,6 +41,7 @@ struct registry_conf {
     uint32_t session_timeout_ms;
     uint32_t connect_timeout_ms;
     bool register_consumer;
+    bool telnet_methods; /* ask providers of 2.6 for the methods that nobody published */
     enum discovery discovery;
     uint64_t snapshot_max_age_ms; /* 0 = never too old */
     const struct network
@@ -98,6 +99,7 @@ enum registry_mail_kind {
     REGISTRY_MAIL_REPORT, /* answer to registry_report: `report` holds JSON */
     REGISTRY_MAIL_STATUS, /* readiness changed: look at registry_numbers */
     REGISTRY_MAIL_ASK,    /* `ask` wants to know what an instance exports */
+    REGISTRY_MAIL_TELNET, /* `telnet` wants to know the methods of a provider of 2.6 */
 };
 
 enum registry_refusal {
@@ -115,6 +117,15 @@ struct metadata_ask {
     const char *revision;
 };
 
+/* What methods has the interface at `addr`, which is of 2.6?  Answered with registry_telnet. */
+struct telnet_ask {
+    union address addr;
+    const char *key; /* refkey_print form of the reference that wants to know */
+    const char *application;
+    const char *interface; /* a Java name, which can be a part of a command */
+    struct err why;        /* of no answer */
+};
+
 struct registry_mail {
     struct mail mail; /* first member */
     enum registry_mail_kind kind;
@@ -125,7 +136,8 @@ struct registry_mail {
     struct definitions *definitions;
     void *cookie; /* of registry_report */
     struct buf report;
-    struct metadata_ask *ask; /* owned by the mail until it is taken out */
+    struct metadata_ask *ask; /* owned by the mail until it is taken out; `telnet` too */
+    struct telnet_ask *telnet;
 };
 void registry_mail_free(struct registry_mail *m) NONNULL;
 
@@ -167,6 +179,11 @@ void registry_describe(struct registry *r, struct str key_text) __attribute__((n
 /* The answer to REGISTRY_MAIL_ASK, which takes `ask` over: the JSON text of the provider's MetadataInfo; p == NULL: it did
  * not answer. */
 void registry_metadata(struct registry *r, struct metadata_ask *ask, struct str json)
+    __attribute__((nonnull(1, 2)));
+
+/* The answer to REGISTRY_MAIL_TELNET, which takes `ask` over: the text up to and with its prompt; p == NULL: there was
+ * none, and ask->why is the reason. */
+void registry_telnet(struct registry *r, struct telnet_ask *ask, struct str text)
     __attribute__((nonnull(1, 2)));
 
 /* Reads the list of one reference again. */

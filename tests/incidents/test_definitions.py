@@ -70,7 +70,7 @@ def methods_are_shown():
     ls = program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
     assert "    methods by the report of test:\n" in ls, ls
     assert "      void rawArguments(demo.User,java.util.Map<java.lang.String,java.lang.Long>)\n" in ls, ls
-    assert "    test has published no methods\n" in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", "demo.Silent")
+    assert "    test has published no methods; registries[].telnet_methods would ask its providers of 2.6\n" in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", "demo.Silent")
     publish(c, "no definition")
     assert "methods of test cannot be read: " in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
     assert call(DATE) == (200, AS_DATE), call(DATE)

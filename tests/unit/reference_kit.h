@@ -50,6 +50,7 @@ static unsigned n_unwatch;
 static unsigned n_publish;
 static unsigned n_unpublish;
 static unsigned n_refresh;
+static unsigned n_describe;
 
 static void *fake_open(struct source *s, struct err *e)
 {
@@ -87,6 +88,12 @@ static void fake_unpublish(void *kind, struct reference *ref)
     n_unpublish++;
 }
 
+static bool fake_describe(void *kind, struct reference *ref, const struct provider *p)
+{
+    n_describe++;
+    return true;
+}
+
 static bool fake_tick(void *kind, uint64_t now)
 {
     return false;
@@ -111,6 +118,7 @@ static const struct registry_kind fake = {
     .publish = fake_publish,
     .unpublish = fake_unpublish,
     .node_name = fake_node_name,
+    .describe = fake_describe,
     .tick = fake_tick,
     .report = fake_report,
 };
@@ -138,7 +146,7 @@ static void no_wake(struct mailbox *box)
 static void start(void)
 {
     now_ms = 1000000;
-    n_watch = n_unwatch = n_publish = n_unpublish = n_refresh = 0;
+    n_watch = n_unwatch = n_publish = n_unpublish = n_refresh = n_describe = 0;
     conf = (struct registry_conf){.name = "main",
                                   .address = "fake://x",
                                   .root = "/dubbo",

@@ -170,6 +170,7 @@ static void print_mail(const struct registry_mail *m, unsigned worker)
         [REGISTRY_MAIL_STATUS] = "status",
         [REGISTRY_MAIL_DEFINITIONS] = "definitions",
         [REGISTRY_MAIL_ASK] = "ask",
+        [REGISTRY_MAIL_TELNET] = "telnet",
     };
     json_t *o = NULL;
 
