@@ -393,6 +393,7 @@ void httpd_use_settings(struct httpd *h, struct settings *s)
     struct generation *old = h->gen;
 
     h->gen = generation_new(s, h->refs, &h->stats);
+    wiring_peer(s, NULL, &h->asker.opts);
     if (old != NULL && old->users == 0)
         generation_free(old);
 }
@@ -424,8 +425,7 @@ bool httpd_init(struct httpd *h, struct wctx *w, const struct httpd_opts *o, str
     h->asker = (struct asker){.w = w,
                               .peers = h->peers,
                               .registry = o->registry,
-                              .decoder = h->calls.decoder,
-                              .opts = ro.peer};
+                              .decoder = h->calls.decoder};
     asker_init(&h->asker);
     telnet_init(&h->telnet, w, o->registry);
     h->direct_stats = route_stats_get(&h->stats, STR("direct"), STR("direct"));
