@@ -378,8 +378,7 @@ static struct endpoint *pick(struct call *c)
         fail(c, OUTCOME_REQUEST_TOO_LARGE, "the encoded request is larger than the provider takes");
         return NULL;
     case BALANCE_RULED_OUT:
-        problem_set(&c->problem, OUTCOME_NO_PROVIDER_AFTER_RULES, "rules leave no provider for %s",
-                    ref->key_text);
+        call_route_problem(c);
         finish(c, OUTCOME_NO_PROVIDER_AFTER_RULES);
         return NULL;
     case BALANCE_EJECTED:

@@ -11,3 +11,5 @@
 /* False: all of them, `set` is not touched.  Else bit i stands for provider i of the directory; `set` has room for
  * ROUTING_WORDS_MAX words. */
 bool call_route(const struct call *c, uint64_t *set) NONNULL MUST_CHECK;
+/* Sets the problem of a call that rules leave nobody: which rule did it, and how many there were before. */
+void call_route_problem(struct call *c) NONNULL;

@@ -153,10 +153,11 @@ static struct routing *build(struct directory *d, const struct routing_party *co
         const struct ruleset_entry *e = &r->v[i];
 
         if (e->rules->tags != NULL)
-            tags[rules.n_tags++] = (struct routing_tags){e->application, e->rules->tags};
+            tags[rules.n_tags++] = (struct routing_tags){e->application, &e->rules->name,
+                                                         e->rules->tags};
         for (size_t j = 0; j < e->rules->n_conditions; j++)
-            conditions[rules.n_conditions++] = (struct routing_condition){&e->rules->conditions[j],
-                                                                          e->application};
+            conditions[rules.n_conditions++] = (struct routing_condition){
+                &e->rules->conditions[j], &e->rules->name, e->application};
     }
     return routing_build(&rules, consumer, r->parties, d->n, a);
 }

@@ -232,7 +232,7 @@ static void take_content(struct zk *z, struct zk_config_node *n, struct str cont
     struct err e = {0};
     bool same = false;
 
-    if (rules_from_node(n->kind, content, &r, &e) == RULE_BAD) {
+    if (rules_from_node(str_from(n->name), n->kind, content, &r, &e) == RULE_BAD) {
         note_bad(z, n, e.text);
         return;
     }

@@ -31,7 +31,7 @@ static struct rules *read_set(const struct zk_path *p, enum zk_category c, const
 
     if (op->n_names == 0)
         return NULL;
-    r = rules_new();
+    r = rules_new(str_from(op->path));
     /* the server names them in any order; where priorities are equal, Dubbo's is that of the texts */
     qsort(op->names, op->n_names, sizeof(*op->names), by_text);
     for (size_t i = 0; i < op->n_names; i++)

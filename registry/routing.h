@@ -28,12 +28,14 @@ struct routing_party {
 /* A tag rule is about the providers of one application. */
 struct routing_tags {
     struct str application;
+    const struct str *name; /* of the rule, for people; NULL = none */
     const struct tag_rule *rule;
 };
 
 /* With an application it is about that one's providers only. */
 struct routing_condition {
     const struct condition_rule *rule;
+    const struct str *name; /* as above */
     struct str application;
 };
 
@@ -68,6 +70,16 @@ struct routing_call {
 bool routing_matters(const struct routing *r) NONNULL;
 /* Clears the bits of `set` (provider i = bit i % 64 of word i / 64) that may not take the call. */
 void routing_select(const struct routing *r, const struct routing_call *c, uint64_t *set) NONNULL;
+
+/* Which filter left nobody. */
+struct routing_blame {
+    bool nobody;            /* somebody is left: the rest says nothing */
+    const struct str *name; /* of the rule; NULL: tags of calls and providers without a rule */
+    size_t n_before;        /* who were left before it */
+};
+/* The same, and why. */
+void routing_explain(const struct routing *r, const struct routing_call *c, uint64_t *set,
+                     struct routing_blame *out) NONNULL;
 
 enum { ROUTING_WORDS_MAX = 1024 }; /* 65,536 providers */
 static inline size_t routing_words(size_t n_providers)

@@ -30,12 +30,13 @@ enum rule_node rule_node_of(struct str name, struct str *key)
     return RULE_NODE_NONE;
 }
 
-struct rules *rules_new(void)
+struct rules *rules_new(struct str name)
 {
     struct rules *r = xcalloc(1, sizeof(*r));
 
     ref_init(&r->refs);
     arena_init(&r->arena);
+    r->name = arena_str(&r->arena, name);
     return r;
 }
 
@@ -81,10 +82,10 @@ static enum rule_result read_tags(struct rules *r, struct str text, struct err *
     return result;
 }
 
-enum rule_result rules_from_node(enum rule_node kind, struct str content, struct rules **out,
-                                 struct err *e)
+enum rule_result rules_from_node(struct str name, enum rule_node kind, struct str content,
+                                 struct rules **out, struct err *e)
 {
-    struct rules *r = rules_new();
+    struct rules *r = rules_new(name);
     struct str text = arena_str(&r->arena, content);
     enum rule_result result = RULE_NONE;
 

@@ -17,7 +17,8 @@
 struct rules {
     struct ref_count refs;
     struct arena arena;
-    uint64_t hash; /* of the texts: the same rules have the same */
+    uint64_t hash;   /* of the texts: the same rules have the same */
+    struct str name; /* of the node, for people */
     struct configurators overrides;
     struct condition_rule *conditions; /* in the order in which they filter */
     size_t n_conditions;
@@ -35,12 +36,13 @@ enum rule_node {
 /* "a.B:1.0.0:g.condition-router": `key` is "a.B:1.0.0:g". */
 enum rule_node rule_node_of(struct str name, struct str *key) __attribute__((nonnull(2)));
 
-/* What the content of a configuration node says.  `out` is set, to NULL too, unless the result is RULE_BAD; count 1. */
-enum rule_result rules_from_node(enum rule_node kind, struct str content, struct rules **out,
-                                 struct err *e) __attribute__((nonnull(3, 4))) MUST_CHECK;
+/* What the content of the configuration node `name` says.  `out` is set, to NULL too, unless the result is RULE_BAD; count 1. */
+enum rule_result rules_from_node(struct str name, enum rule_node kind, struct str content,
+                                 struct rules **out, struct err *e)
+    __attribute__((nonnull(4, 5))) MUST_CHECK;
 
 /* The rules of children of …/configurators and …/routers, added one by one. */
-struct rules *rules_new(void) MUST_CHECK;
+struct rules *rules_new(struct str name) MUST_CHECK;
 /* A decoded child; RULE_BAD leaves the others as they are.  `own_ip` = the consumer's. */
 enum rule_result rules_add_url(struct rules *r, enum rule_node kind, struct str url,
                                struct str own_ip, struct err *e)

@@ -67,6 +67,13 @@ def used(n=40, **kw):
     return sorted({call(**kw) for _ in range(n)})
 
 
+def why_not(path="/%s/whoami" % IFACE, body="[]", headers=None):
+    """What the answer says of the rules."""
+    detail = json.loads(kit.Http().call("POST", path, body, headers)[1])["detail"]
+    assert detail.startswith("rules leave no provider for %s: " % IFACE), detail
+    return detail.split(": ", 1)[1]
+
+
 def soon(expected, what, **kw):
     kit.wait_until(lambda: used(**kw) == expected, 3, "%s: %s" % (what, expected))
 
@@ -83,6 +90,7 @@ def service_rules_of_2_7():
     soon(["a", "b"], "switched off")
     s.rule(IFACE + "::.condition-router", "configVersion: v2.7\nforce: true\nconditions:\n  - '=> zone = x'\n")
     soon(["503 NO_PROVIDER_AFTER_RULES"], "nobody is in that zone")
+    assert why_not() == "of 2 providers 2 were left before %s::.condition-router and none after it" % IFACE
     s.rule(IFACE + "::.condition-router", "configVersion: v2.7\nforce: false\nconditions:\n  - '=> zone = x'\n")
     soon(["a", "b"], "a rule without force gives up")
     s.rule(IFACE + "::.condition-router", "force: true\nconditions:\n  - '=> zone = west'\n")
@@ -168,6 +176,7 @@ def tags_of_calls():
     assert used(100, headers={"X-Tag": "custom"}, **who) == ["a"]
     assert used(100, headers={"X-Tag": "none"}, **who) == ["b"], "back to those without a tag"
     assert used(10, headers={"X-Tag": "none", "X-Force": "true"}, **who) == ["503 NO_PROVIDER_AFTER_RULES"]
+    assert why_not(headers={"X-Tag": "none", "X-Force": "true"}, **who) == "none of 2 providers has the tag that is asked for"
     assert used() == ["b"], "the direct form has no tag"
     s.end()
 

@@ -290,7 +290,7 @@ START_TEST(configurators_are_written_over_the_url)
     };
     const char *url = "dubbo://h:1/a.B?weight=50&timeout=9&m.timeout=3";
     const struct conf_consumer me = {STR("10.0.0.9"), STR("gw"), {STR("a.B"), STR_NONE, STR_NONE}};
-    struct rules *over = rules_new();
+    struct rules *over = rules_new(STR("x"));
     struct ruleset set = {.n = 0};
     struct provider other;
     struct routing_party party;

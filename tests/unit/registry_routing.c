@@ -157,8 +157,10 @@ static void filter(const json_t *v, enum dubbo_line line, const json_t *expected
 
     arena_init(&a);
     enum rule_result result = read_rule(v, line, &a, &condition, &tag, &e);
-    const struct routing_condition conditions[] = {{&condition, STR_NONE}};
-    const struct routing_tags tag_rules[] = {{STR("prov"), &tag}, {STR("prov2"), &tag}};
+    const struct str name = STR("the rule");
+    const struct routing_condition conditions[] = {{.rule = &condition, .name = &name}};
+    const struct routing_tags tag_rules[] = {{STR("prov"), &name, &tag},
+                                             {STR("prov2"), &name, &tag}};
     const struct routing_rules rules = {
         .conditions = conditions,
         .n_conditions = result == RULE_OK && !tags ? 1 : 0,
@@ -188,8 +190,15 @@ static void filter(const json_t *v, enum dubbo_line line, const json_t *expected
     (void)attachment(&tc, STR("dubbo.tag"), &call.tag);
     for (call.random = 0; call.random < 100; call.random += 7) {
         uint64_t s = set;
+        uint64_t explained = set;
+        struct routing_blame blame;
 
         routing_select(r, &call, &s);
+        routing_explain(r, &call, &explained, &blame);
+        ck_assert_uint_eq(explained, s);
+        ck_assert(blame.nobody == (s == 0));
+        ck_assert(s != 0 || blame.name == &name || rules.n_conditions + rules.n_tags == 0);
+        ck_assert(s != 0 || (blame.n_before > 0 && blame.n_before <= json_array_size(list)));
         check_set(v, line_names[line], expected, s);
     }
     arena_free(&a);
