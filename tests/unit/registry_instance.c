@@ -7,6 +7,7 @@
 #include <check.h>
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "registry/instance.h"
 #include "registry/provider.h"
 
@@ -260,14 +261,16 @@ END_TEST
 START_TEST(mappings)
 {
     struct str apps[MAPPING_APPS_MAX];
-    char many[1024] = "";
+    struct buf many;
 
     ck_assert_uint_eq(mapping_parse(STR("a,b , a,,c/d,.."), apps), 2);
     ck_assert_str_eq(text(apps[1]), "b");
     ck_assert_uint_eq(mapping_parse(STR_NONE, apps), 0);
+    buf_init(&many, 4096);
     for (size_t i = 0; i < 100; i++)
-        snprintf(many + strlen(many), sizeof(many) - strlen(many), "a%zu,", i);
-    ck_assert_uint_eq(mapping_parse(str_from(many), apps), MAPPING_APPS_MAX);
+        buf_printf(&many, "a%zu,", i);
+    ck_assert_uint_eq(mapping_parse(buf_str(&many), apps), MAPPING_APPS_MAX);
+    buf_free(&many);
 }
 END_TEST
 
