@@ -72,7 +72,7 @@ struct method_load *balance_load(struct endpoint *ep, unsigned slot)
 
         ep->loads = xrealloc(ep->loads, n * sizeof(*ep->loads));
         memset(ep->loads + ep->n_loads, 0, (n - ep->n_loads) * sizeof(*ep->loads));
-        ep->n_loads = (uint8_t)n; /* up to BALANCE_METHODS_MAX + 1 */
+        ep->n_loads = n & 0x7fU; /* up to BALANCE_METHODS_MAX + 1 */
     }
     return &ep->loads[slot];
 }

@@ -57,7 +57,8 @@ void call_try_end(struct call *c, enum outcome o)
         return;
     c->endpoint = NULL;
     c->provider_us = clock_us() - c->try_start_us;
-    ep->errors += outcome_row(o)->provider_failure ? 1U : 0U;
+    if (outcome_row(o)->provider_failure)
+        ep->errors++;
     if (result == OUTLIER_ANSWERED)
         add_latency(ep, c->provider_us);
     balance_end(ep, c->balance_slot, now_ms, result == OUTLIER_ANSWERED ? c->provider_us + 1 : 0);

@@ -47,7 +47,8 @@ static void free_endpoint(struct endpoint *ep)
 {
     if (ep->peer != NULL)
         peer_put(ep->peer);
-    directory_put(ep->directory);
+    if (ep->retired)
+        directory_put(ep->directory);
     envelope_put(ep->envelope);
     free(ep->loads);
     free(ep->outlier);
@@ -70,6 +71,8 @@ void endpoint_end(struct endpoint *ep)
 
 void endpoint_hold(struct endpoint *ep)
 {
+    ASSERT(ep->holds < ENDPOINT_HOLDS_MAX);
+
     ep->holds++;
 }
 
@@ -81,9 +84,11 @@ void endpoint_release(struct endpoint *ep)
     free_if_unused(ep);
 }
 
-static void retire(struct endpoint *ep)
+/* Before the reference gets its next directory. */
+static void retire(const struct ref *r, struct endpoint *ep)
 {
     ep->retired = true;
+    ep->directory = directory_get(r->directory);
     free_if_unused(ep);
 }
 
@@ -113,7 +118,7 @@ static struct peer *peer_of(const struct ref *r, const struct provider *p)
 
 /* The provider of the new list in an endpoint of the old one: calls, latency and connection stay. */
 static void update_endpoint(struct ref *r, struct endpoint *ep, const struct provider *p,
-                            struct directory *d, const struct endpoint *like)
+                            const struct endpoint *like)
 {
     struct peer *peer = peer_of(r, p);
 
@@ -121,19 +126,15 @@ static void update_endpoint(struct ref *r, struct endpoint *ep, const struct pro
     if (ep->peer != NULL)
         peer_put(ep->peer);
     ep->peer = peer;
-    directory_get(d);
-    directory_put(ep->directory);
-    ep->directory = d;
     ep->provider = p;
     set_envelope(r, ep, like);
 }
 
-static struct endpoint *new_endpoint(struct ref *r, const struct provider *p, struct directory *d,
+static struct endpoint *new_endpoint(struct ref *r, const struct provider *p,
                                      const struct endpoint *like)
 {
     struct endpoint *ep = xcalloc(1, sizeof(*ep));
 
-    ep->directory = directory_get(d);
     ep->provider = p;
     ep->peer = peer_of(r, p);
     set_envelope(r, ep, like);
@@ -156,7 +157,7 @@ static struct endpoint *take_old(struct ref *r, size_t *at, const struct provide
         if (order == 0 && provider_same(ep->provider, p))
             return ep;
         r->set_version++;
-        retire(ep);
+        retire(r, ep);
     }
     return NULL;
 }
@@ -209,12 +210,12 @@ static void set_directory(struct ref *r, struct directory *d)
         const struct endpoint *like = i != 0 ? fresh[i - 1] : NULL;
 
         if (ep != NULL)
-            update_endpoint(r, ep, &d->providers[i], d, like);
-        fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], d, like);
+            update_endpoint(r, ep, &d->providers[i], like);
+        fresh[i] = ep != NULL ? ep : new_endpoint(r, &d->providers[i], like);
     }
     r->set_version += r->n_endpoints - at;
     while (at < r->n_endpoints)
-        retire(r->endpoints[at++]);
+        retire(r, r->endpoints[at++]);
     free_lists(r);
     r->endpoints = fresh;
     r->n_endpoints = d->n;
@@ -276,7 +277,7 @@ static void free_ref(struct ref *r)
 
     HASH_DEL(r->home->by_key, r);
     for (size_t i = 0; i < r->n_endpoints; i++)
-        retire(r->endpoints[i]);
+        retire(r, r->endpoints[i]);
     definitions_put(r->definitions);
     directory_put(r->directory);
     free_lists(r);
@@ -422,7 +423,7 @@ void refs_set_peer_opts(struct ref *r, const struct peer_opts *opts)
         return;
     r->peer_opts = *opts;
     for (size_t i = 0; i < r->n_endpoints; i++)
-        update_endpoint(r, r->endpoints[i], r->endpoints[i]->provider, r->directory, NULL);
+        update_endpoint(r, r->endpoints[i], r->endpoints[i]->provider, NULL);
     if (r->directory != NULL)
         index_usable(r);
 }

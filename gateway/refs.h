@@ -21,25 +21,31 @@
 #include "gateway/peer.h"
 #include "gateway/wctx.h"
 
-/* A provider of a reference, with its peer and its part of the attachments.  It outlives the directory that
- * named it while calls are in flight. */
+enum { ENDPOINT_HOLDS_MAX = (1 << 20) - 1 };
+
+/* A provider of a reference, with its peer and its part of the attachments.  While calls are in flight it outlives
+ * its place in the list. */
 struct endpoint {
-    const struct provider *provider; /* in `directory` */
-    struct directory *directory;     /* counted */
+    const struct provider *provider; /* in the directory of its reference */
     struct peer *peer;               /* NULL when the provider is unusable; counted */
     struct envelope *envelope;       /* counted */
-    unsigned in_flight;              /* calls of this reference */
-    unsigned holds;                  /* endpoint_hold() */
-    uint64_t silent_since_ms;        /* unlisted and not connected; 0 = not */
-    uint64_t calls;
-    uint64_t errors;
-    uint32_t latency_us; /* moving average, 0 = none yet */
-    uint16_t failures_in_a_row;
-    uint8_t n_loads;
-    bool retired;              /* in no list any more: freed with its last call */
-    struct method_load *loads; /* balance_state.h */
-    struct outlier *outlier;   /* outlier.h; NULL = never ejected */
+    union {
+        uint64_t silent_since_ms;    /* unlisted and not connected; 0 = not */
+        struct directory *directory; /* of a retired one: where the provider is; counted */
+    };
+    uint64_t calls             : 44;
+    uint64_t holds             : 20; /* endpoint_hold() */
+    uint64_t errors            : 40;
+    uint64_t failures_in_a_row : 16;
+    uint64_t n_loads           : 7;
+    uint64_t retired           : 1; /* in no list any more: freed with its last call */
+    unsigned in_flight;             /* calls of this reference */
+    uint32_t latency_us;            /* moving average, 0 = none yet */
+    struct method_load *loads;      /* balance_state.h */
+    struct outlier *outlier;        /* outlier.h; NULL = never ejected */
 };
+/* There are twenty for a reference with ten providers and two workers: eight bytes more are sixteen of malloc's. */
+_Static_assert(sizeof(struct endpoint) <= 72, "an endpoint");
 
 struct balancer;
 

@@ -175,7 +175,7 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
             to[used - 1].loadbalance = arena_str(a, m->loadbalance);
     }
     out->method_params = to;
-    out->n_method_params = (uint32_t)used;
+    out->n_method_params = (uint16_t)used; /* a URL has 8 KiB at most */
 }
 
 /* Sorted by method, plain parameters before default ones, the last of several. */

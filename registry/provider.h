@@ -55,6 +55,7 @@ struct provider {
     bool dynamic;  /* false: the node stays when the provider dies */
     bool deprecated;
     bool timeout_written; /* as in method_param */
+    uint16_t n_method_params;
     enum unusable unusable;
     union address addr;   /* resolved; sa.sa_family == AF_UNSPEC until then */
     struct str interface; /* parameter `interface`, else the path; empty for a bare address */
@@ -74,9 +75,9 @@ struct provider {
     uint32_t payload;      /* largest request body the provider takes; default 8388608 */
     uint32_t heartbeat_ms; /* 0 = not given */
     uint32_t connections;  /* 0 = not given */
-    uint32_t n_method_params;
     const struct method_param *method_params;
 };
+_Static_assert(sizeof(struct provider) <= 256, "a provider");
 
 /*
  * `url` is a decoded provider URL (registry node names are percent-encoded once more).  All texts of
