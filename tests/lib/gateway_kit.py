@@ -104,7 +104,8 @@ class Stub(Process):
                                                            str(control)] + [str(a) for a in args])
         self.probes = 0 if inside else 1
         if not inside:
-            listening(port, 10, self.proc, self.log)
+            for p in port, control:
+                listening(p, 10, self.proc, self.log)
 
     def connects(self):
         return self.numbers()["connects"] - self.probes
