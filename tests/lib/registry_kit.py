@@ -211,6 +211,12 @@ class Client:
     def create(self, path, data=b"", ephemeral=False, acl=None):
         self.call(1, text(path) + text(data) + (acl or self.acl) + struct.pack(">i", 1 if ephemeral else 0))
 
+    def create_many(self, paths, at_once=1000):
+        """Persistent nodes without data, none of which may be there; parents first."""
+        for i in range(0, len(paths), at_once):
+            self.call(14, b"".join(struct.pack(">i?i", 1, False, -1) + text(p) + text(b"") + self.acl + struct.pack(">i", 0)
+                                   for p in paths[i:i + at_once]) + struct.pack(">i?i", -1, True, -1))
+
     def acl_of(self, path):
         """[(permissions, scheme, id)]"""
         a = self.call(6, text(path))
