@@ -52,8 +52,8 @@ struct conn_opts {
     uint32_t
         heartbeat_ms; /* idle time before a heartbeat; dead after 3 times without a byte read */
     uint32_t max_in_flight; /* calls */
-    size_t max_buffered;    /* unsent bytes */
     uint32_t max_response;  /* body bytes; larger ones are skipped up to 256 MiB, then closed */
+    size_t max_buffered;    /* unsent bytes */
 };
 
 /* Told about every change of state; from == CLOSED never happens.  After CLOSED the conn is freed by

@@ -218,7 +218,7 @@ static void set_directory(struct ref *r, struct directory *d)
         retire(r, r->endpoints[at++]);
     free_lists(r);
     r->endpoints = fresh;
-    r->n_endpoints = d->n;
+    r->n_endpoints = (uint32_t)d->n;
     directory_get(d);
     directory_put(r->directory);
     r->directory = d;
@@ -249,7 +249,7 @@ static struct ref *new_ref(struct refs *rs, const char *key_text)
     list_init(&r->waiting);
     buf_init(&prefix, PREFIX_LIMIT);
     invoke_prefix(r->key.interface, r->key.version, &prefix);
-    r->n_prefix = prefix.len;
+    r->n_prefix = (uint32_t)prefix.len;
     buf_free(&prefix);
     HASH_ADD_KEYPTR(hh, rs->by_key, r->key_text, strlen(r->key_text), r);
     return r;
@@ -538,7 +538,7 @@ static void report_lost(struct refs *rs, struct ref *r)
             lost[n++] = i;
     }
     if (n != r->n_lost_told) {
-        r->n_lost_told = n;
+        r->n_lost_told = (uint32_t)n;
         registry_unlisted_lost(rs->opts.registry, rs->opts.box, str_from(r->key_text), r->directory,
                                lost, n);
     }

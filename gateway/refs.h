@@ -62,24 +62,24 @@ struct ref {
     bool methods_wish;             /* the first usable provider has METHOD.loadbalance */
     bool wish_per_method;          /* a balancer that it wishes wants to know of tries */
     unsigned in_flight;
+    uint32_t n_prefix; /* bytes of invoke_prefix() */
     struct refs *home;
     struct peer_opts peer_opts;
     struct directory *directory;     /* NULL until the first list */
     struct definitions *definitions; /* what its methods take; NULL = not known */
-    bool definitions_follow;         /* they are being read for the first time */
     uint64_t described_ms;           /* when a call had them read again last */
     struct endpoint **endpoints;     /* one per provider of the directory, same order */
-    size_t n_endpoints;
-    struct endpoint **usable; /* those that may be called at all; `endpoints` when all may */
-    size_t n_usable;
-    size_t n_unlisted; /* of these */
-    size_t n_ejected;  /* of these */
+    struct endpoint **usable;        /* those that may be called at all; `endpoints` when all may */
+    uint32_t n_endpoints;
+    uint32_t n_usable;
+    uint32_t n_unlisted;  /* of these */
+    uint32_t n_ejected;   /* of these */
+    uint32_t n_lost_told; /* unlisted ones that the registry was told to be lost to this worker */
+    bool definitions_follow; /* they are being read for the first time */
     uint64_t ejections;
-    size_t n_lost_told;   /* unlisted ones that the registry was told to be lost to this worker */
-    uint64_t set_version; /* rises when another endpoint is usable, or one not any more */
+    uint64_t set_version;        /* rises when another endpoint is usable, or one not any more */
     const struct balancer *wish; /* loadbalance of the first usable provider; NULL = none */
     struct balance_state *balance;
-    size_t n_prefix;     /* bytes of invoke_prefix() */
     struct list waiting; /* ref_waiter: wait for the first list */
     uint64_t touched_ms; /* last use */
     uint64_t calls;

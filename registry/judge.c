@@ -36,17 +36,18 @@ static bool is_in(const struct provider *p, const struct index *x)
 static bool is_mass(const struct index *before, const struct index *now, uint64_t now_ms,
                     struct judge_window *w)
 {
-    size_t gone = 0;
-    size_t came = 0;
+    uint32_t n_before = (uint32_t)before->n;
+    uint32_t gone = 0;
+    uint32_t came = 0;
 
     for (size_t i = 0; i < before->n; i++)
         gone += is_in(before->v[i], now) ? 0U : 1U;
     for (size_t i = 0; i < now->n; i++)
         came += is_in(now->v[i], before) ? 0U : 1U;
     if (w->base == 0 || now_ms - w->since_ms > JUDGE_WINDOW_MS)
-        *w = (struct judge_window){.since_ms = now_ms, .base = before->n};
-    if (w->base < before->n)
-        w->base = before->n;
+        *w = (struct judge_window){.since_ms = now_ms, .base = n_before};
+    if (w->base < n_before)
+        w->base = n_before;
     w->gone += gone;
     w->gone -= came < w->gone ? came : w->gone;
     return gone != 0 && w->gone * 2 > w->base;

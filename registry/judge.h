@@ -22,8 +22,8 @@ enum { JUDGE_WINDOW_MS = 5000 };
 /* How many have gone lately; all zero at the start. */
 struct judge_window {
     uint64_t since_ms;
-    size_t base; /* most that were listed since then */
-    size_t gone; /* since then, less those that came */
+    uint32_t base; /* most that were listed since then */
+    uint32_t gone; /* since then, less those that came */
 };
 
 enum judgement {

@@ -138,7 +138,6 @@ void reference_set_pinned(struct reference *ref, bool pinned)
 void reference_touch(struct reference *ref)
 {
     ref->last_used_ms = clock_ms();
-    ref->last_used_wall_ms = wall_ms();
     list_remove(&ref->lru); /* to the end */
     reference_place(ref);
 }
@@ -169,8 +168,8 @@ struct reference *reference_new(struct registry *r, const struct refkey *k, stru
         fatal("a reference key that is none");
     ref->home = r;
     ref->source = source;
-    ref->created_ms = ref->last_used_ms = clock_ms();
-    ref->created_wall_ms = ref->last_used_wall_ms = wall_ms();
+    ref->last_used_ms = clock_ms();
+    ref->created_wall_ms = wall_ms();
     list_init(&ref->lru);
     list_init(&ref->timed);
     list_init(&ref->room);
@@ -228,7 +227,7 @@ void reference_set_fixed(struct reference *ref, const struct str *urls, size_t n
         at += urls[i].n;
     }
     ref->fixed_urls = v;
-    ref->n_fixed_urls = n;
+    ref->n_fixed_urls = (uint32_t)n;
 }
 
 bool reference_set_discovery(struct reference *ref, enum discovery d, struct str provided_by)

@@ -49,33 +49,31 @@ struct reference {
     struct source *source;
     char *key_text;
     struct refkey key; /* into key_text */
-    enum reference_state state;
-    bool pinned;     /* by the configuration: never evicted */
-    bool watched;    /* false: a look-up */
-    bool wants_room; /* a look-up that found providers while all places are taken */
-    enum discovery discovery;
+    enum reference_state state : 8;
+    enum discovery discovery   : 8;
+    bool pinned;            /* by the configuration: never evicted */
+    bool watched;           /* false: a look-up */
+    bool wants_room;        /* a look-up that found providers while all places are taken */
+    bool had_list;          /* of the registry; else from the saved lists */
+    bool evict_busy;        /* a worker that was asked about it uses it */
     struct str provided_by; /* applications, with commas; owned */
-    uint64_t created_ms;
     uint64_t created_wall_ms;
     uint64_t last_used_ms;
-    uint64_t last_used_wall_ms;
     uint64_t last_change_wall_ms;
     unsigned subscribes; /* how often it became a subscription: 1 */
+    uint32_t n_fixed_urls;
 
     struct directory *directory; /* what the workers have; NULL = nothing yet */
-    bool had_list;               /* of the registry; else from the saved lists */
     int64_t czxid;               /* list_report.czxid of the last list that showed a provider */
     struct judge_window window;
     uint64_t *
         lost; /* per provider of the directory, bits: workers without a connection to it; NULL = none */
     struct reference_definitions *definitions; /* NULL: no application to ask */
     struct str *fixed_urls;
-    size_t n_fixed_urls;
 
     uint64_t waiting_workers; /* bits: who asked and has no answer yet */
     uint64_t waiting_since_ms;
     uint64_t evict_pending; /* bits: workers asked whether it is idle */
-    bool evict_busy;
     uint64_t evict_asked_ms;
 
     struct reference_event

@@ -70,7 +70,7 @@ static struct described *place(struct reference *ref)
     if (n == 0)
         *s = (struct reference_definitions){0};
     s->v[n] = (struct described){0};
-    s->n = n + 1;
+    s->n = (uint32_t)n + 1;
     ref->definitions = s;
     return &s->v[n];
 }

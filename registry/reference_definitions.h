@@ -38,16 +38,16 @@ enum definition_source {
 struct described {
     char *application;             /* NULL = free */
     struct definition *definition; /* NULL = none known */
-    enum definition_source source;
-    unsigned n_providers;   /* of the list */
-    bool last_time     : 1; /* `again_ms` is the second read after a change */
-    bool telnet_wanted : 1; /* if the next read finds no report */
-    bool telnet_asked  : 1; /* a provider is asked: a worker always answers */
-    uint8_t telnet_tries;   /* without an answer, since the change */
-    uint64_t providers;     /* which they are: a sum over them */
-    int64_t mzxid;          /* of the node that was read; 0 = none */
-    uint64_t asked_ms;      /* the read under way; 0 = none */
-    uint64_t again_ms;      /* when to read again; 0 = not planned */
+    uint32_t n_providers;          /* of the list */
+    enum definition_source source : 8;
+    bool last_time                : 1; /* `again_ms` is the second read after a change */
+    bool telnet_wanted            : 1; /* if the next read finds no report */
+    bool telnet_asked             : 1; /* a provider is asked: a worker always answers */
+    uint8_t telnet_tries;              /* without an answer, since the change */
+    uint64_t providers;                /* which they are: a sum over them */
+    int64_t mzxid;                     /* of the node that was read; 0 = none */
+    uint64_t asked_ms;                 /* the read under way; 0 = none */
+    uint64_t again_ms;                 /* when to read again; 0 = not planned */
 };
 
 struct reference_definitions {
@@ -55,7 +55,7 @@ struct reference_definitions {
     uint64_t follow_ms;      /* the first ones are waited for since; 0 = no */
     uint64_t read_ms;        /* last read */
     bool changed;            /* `set` is to be made and told */
-    size_t n;                /* of `v`, up to DEFINITIONS_MAX: most services have one application */
+    uint32_t n;              /* of `v`, up to DEFINITIONS_MAX: most services have one application */
     struct described v[];
 };
 

@@ -165,7 +165,7 @@ static json_t *reference_json(const struct reference *ref, bool whole)
     json_object_set_new(o, "pinned", json_boolean(ref->pinned));
     json_object_set_new(o, "providers", providers_json(ref->directory));
     json_object_set_new(o, "created", time_json(ref->created_wall_ms));
-    json_object_set_new(o, "last_used", time_json(ref->last_used_wall_ms));
+    json_object_set_new(o, "last_used", time_json(wall_ms() - (clock_ms() - ref->last_used_ms)));
     json_object_set_new(o, "last_change", time_json(ref->last_change_wall_ms));
     json_object_set_new(o, "subscribes", json_integer(ref->subscribes));
     json_object_set_new(o, "consumer_node", node_json(ref));

@@ -40,7 +40,7 @@ static void list_of(json_t *ring)
 
     forget();
     ref.usable = usable;
-    ref.n_usable = json_array_size(addresses);
+    ref.n_usable = (uint32_t)json_array_size(addresses);
     for (size_t i = 0; i < ref.n_usable; i++) {
         struct str url = arena_printf(&a, "dubbo://%s/demo.S?interface=demo.S%s",
                                       json_string_value(json_array_get(addresses, i)), parameters);
