@@ -316,7 +316,7 @@ static const struct key keys_registries[] = {
      .help = "Node below which everything is: root, rules, instances."},
     {.name = "discovery",
      ROW_CHOICE(R, discovery),
-     .def = "interface",
+     .def = "auto",
      .choices = discovery_choices,
      .restart = true,
      .help =

@@ -58,7 +58,7 @@ def incident_a_calls_without_provider():
     seen = kit.many(CALLS, PATH, b"[]", 4)
     assert seen == {"503 NO_PROVIDER": CALLS}, seen
     assert zk.zxid() == zxid, "calls wrote into ZooKeeper"
-    assert zk.watches() == watches <= 2, (watches, zk.watches())
+    assert zk.watches() == watches <= 3, (watches, zk.watches())  # the interface, its mapping, the rules
     grown = g.rss_kb() - rss
     assert grown <= 1024 or kit.VARIANT in ("asan", "tsan"), "%d KiB grown" % grown
     c.close()

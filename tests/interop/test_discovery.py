@@ -21,7 +21,7 @@ def start():
 
 
 def gateway(**more):
-    conf = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181", "discovery": "auto"}],
+    conf = {"registries": [{"name": "main", "address": "zookeeper://127.0.0.1:2181"}],
             "direct": {"enabled": True, "allow": ["*"]}, "defaults": {"timeout": "3s"}}
     conf.update(more)
     return kit.Gateway(conf)
@@ -78,8 +78,8 @@ def both_places():
     n = [body.strip('"') for _, body, _ in names(400)].count("a")
     assert 120 < n < 280, n
     g.stop()
-    g = gateway(registries=[{"name": "main", "address": "zookeeper://127.0.0.1:2181"}])
-    kit.wait_until(lambda: used() == ["a"], 15, "interface-level discovery, the default, knows one")
+    g = gateway(registries=[{"name": "main", "address": "zookeeper://127.0.0.1:2181", "discovery": "interface"}])
+    kit.wait_until(lambda: used() == ["a"], 15, "interface-level discovery knows one")
     g.stop()
     a.kill()
     b.kill()
