@@ -140,7 +140,7 @@ class JavaProvider(Process):
             return "READY " in self.output() or "READY " in self.log()
         wait_until(f, seconds, "the Java provider is ready")
         if self.registry.startswith("zookeeper://"):
-            self._check_address(int(self.registry.rsplit(":", 1)[1]))
+            self._check_address(urllib.parse.urlsplit(self.registry).port)
         return self
 
     def _check_address(self, zk_port):
