@@ -192,13 +192,13 @@ def zookeeper_killed_under_load():
 
 def provider_killed_under_load():
     c = start()
-    a, b = kit.Stub(20880, 20881, "-d", "20"), kit.Stub(20882, 20883, "-d", "20")
+    a, b = kit.Stub(20880, 20881), kit.Stub(20882, 20883)
     p = kit.Providers(c, IFACE)
     p.add(20880)
     p.add(20882)
     g = kit.Gateway(config())
     kit.wait_until(lambda: len((g.reference(IFACE) or {}).get("providers", {}).get("list", [])) == 2, 10, "both are known")
-    load = kit.Load(PATH, "[]", 50)
+    load = kit.Load("/%s/slow" % IFACE, "[20]", 50)
     kit.wait_until(lambda: load.count() > 500, 20, "the load runs")
     a.kill(signal.SIGKILL)
     time.sleep(2)
