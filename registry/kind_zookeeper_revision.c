@@ -146,11 +146,32 @@ bool zk_save_revisions(const void *kind, struct store_writer *w)
 
 /* ---------------------------------------------------------------- answers */
 
+/* For `why`: once when it fails, once when it is read after all. */
+static void tell_references(struct zk_revision *r, const char *why)
+{
+    if (r->failed == (why != NULL))
+        return;
+    r->failed = why != NULL;
+    list_each(u, &r->app->uses) {
+        list_each(l, &container_of(u, struct zk_use, of_app)->path->refs) {
+            struct reference *ref = container_of(l, struct zk_ref, link)->ref;
+
+            if (why != NULL)
+                reference_event(ref, "what %s exports, revision %s, cannot be read: %s",
+                                r->app->name, r->revision, why);
+            else
+                reference_event(ref, "what %s exports, revision %s, is known now", r->app->name,
+                                r->revision);
+        }
+    }
+}
+
 static void on_failure(struct zk_revision *r, const char *why)
 {
     uint64_t now = clock_ms();
     bool again = !r->remote && r->n_asked % ASKED_PER_ROUND != 0;
 
+    tell_references(r, why);
     set_asking(r, false);
     r->retry_at_ms = again ? now : now + METADATA_AGAIN_MS;
     log_warn("registry",
@@ -167,6 +188,7 @@ static void on_text(struct zk_revision *r, struct str json)
         on_failure(r, e.text);
         return;
     }
+    tell_references(r, NULL);
     set_asking(r, false);
     r->known = true;
     registry_mark_dirty(r->app->zk->source->home);

@@ -87,6 +87,7 @@ struct zk_revision {
     struct app_metadata services;
     bool remote;
     bool known;
+    bool failed; /* references were told so */
     bool asking;
     unsigned n_asked; /* instances that were asked in this round */
     uint64_t retry_at_ms;

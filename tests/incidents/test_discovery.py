@@ -4,6 +4,7 @@ may do.  Instances are written here, with the C provider behind them; real ones 
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -106,6 +107,10 @@ def saved_in(state, what):
         return False
     with open(file, encoding="utf-8") as f:
         return what in f.read()
+
+
+def why(key):
+    return subprocess.run([os.path.join(kit.BIN, "dubbogate"), "why", key], capture_output=True, text=True, check=False).stdout
 
 
 def state_dir():
@@ -231,12 +236,95 @@ def service_of_its_own():
     c.close()
 
 
+def groups_and_versions():
+    """An application exports one interface several times: each reference gets its own, `group: *` all."""
+    c, conf = start(services=[{"name": "one", "interface": IFACE, "version": "1.0", "group": "g"},
+                              {"name": "two", "interface": IFACE, "version": "2.0"},
+                              {"name": "three", "interface": IFACE, "version": "3.0", "group": "g"}])
+    a, b = stubs("a", "b")
+    publish(c, "r1", exports(service(version="1.0", group="g"), service(version="2.0")))
+    publish(c, "r2", exports(service(version="1.0", group="h"), service(version="2.0", weight="60")))
+    set_mapping(c, APP)
+    add_instance(c, 20880, "r1")
+    add_instance(c, 20882, "r2")
+    g = kit.Gateway(conf)
+    are_listed(g, 20880, key=IFACE + ":1.0@g")
+    are_listed(g, 20880, 20882, key=IFACE + ":2.0")
+    assert [p["weight"] for p in g.reference(IFACE + ":2.0")["providers"]["list"]] == [100, 60], g.reference(IFACE + ":2.0")
+    h = kit.Http()
+    ask = lambda query: h.post("/%s/whoami?%s" % (IFACE, query), "[]")[:2]
+    assert {ask("version=1.0&group=g") for _ in range(20)} == {(200, '"a"')}
+    assert {ask("version=1.0&group=h") for _ in range(20)} == {(200, '"b"')}
+    assert {ask("version=2.0") for _ in range(60)} == {(200, '"a"'), (200, '"b"')}
+    status, text = ask("version=3.0&group=g")
+    assert (status, json.loads(text)["code"]) == (503, "NO_PROVIDER"), text
+    g.stop()
+    a.kill()
+    b.kill()
+    c.close()
+
+
+def revision_changed_in_place():
+    """A provider exports one service more and writes its new revision into its node: the node stays, what it exports is new."""
+    other = "demo.OtherService"
+    c, conf = start(services=[{"name": "user", "interface": IFACE}, {"name": "other", "interface": other}])
+    a, b = stubs("a", "b")
+    publish(c, "r1", exports(service()))
+    publish(c, "r2", exports(service(), service(other)))
+    publish(c, "r3", exports(service(other)))
+    set_mapping(c, APP)
+    set_mapping(c, APP, iface=other)
+    add_instance(c, 20880, "r1")
+    add_instance(c, 20882, "r1")
+    g = kit.Gateway(conf)
+    are_listed(g, 20880, 20882)
+    assert who(5, other) and listed(g, other) == [], listed(g, other)
+    load = kit.Load("/%s/whoami" % IFACE, "[]", 2)
+    c.set(path_of(20882), instance_text(20882, "r2", True, APP))
+    are_listed(g, 20882, key=other)
+    assert who(5, other) == {(200, '"b"')}
+    assert listed(g) == [(20880, "listed"), (20882, "listed")]
+    c.set(path_of(20882), instance_text(20882, "r3", True, APP))
+    are_listed(g, 20880)
+    assert load.stop().keys() == {"200"}
+    g.stop()
+    a.kill()
+    b.kill()
+    c.close()
+
+
+def metadata_that_cannot_be_read():
+    """A revision without its node: its instances are left out, `why` says so, the others serve; it is read again."""
+    c, conf = start()
+    a, b = stubs("a", "b")
+    publish(c, "r1", exports(service()))
+    set_mapping(c, APP)
+    add_instance(c, 20880, "r1")
+    add_instance(c, 20882, "r2")
+    g = kit.Gateway(conf)
+    are_listed(g, 20880)
+    assert who() == {(200, '"a"')}
+    c.ensure("/dubbo/metadata/%s/r2" % APP)
+    c.set("/dubbo/metadata/%s/r2" % APP, "{not json")
+    time.sleep(1)
+    assert listed(g) == [(20880, "listed")] and who() == {(200, '"a"')}
+    assert "what user-app exports, revision r2, cannot be read: " in why(IFACE), why(IFACE)
+    publish(c, "r2", exports(service()))
+    are_listed(g, 20880, 20882, seconds=25)
+    assert "what user-app exports, revision r2, is known now" in why(IFACE), why(IFACE)
+    assert who() == {(200, '"a"'), (200, '"b"')}
+    g.stop()
+    a.kill()
+    b.kill()
+    c.close()
+
+
 def main():
     global zk
     zk = kit.ZooKeeper().start() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
         kit.run([saved_list_serves_while_the_registry_is_down, lost_mapping_and_metadata_at_a_restart, wiped_registry,
-                 service_of_its_own])
+                 service_of_its_own, groups_and_versions, revision_changed_in_place, metadata_that_cannot_be_read])
     finally:
         if zk:
             zk.close()
