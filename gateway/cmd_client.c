@@ -382,20 +382,20 @@ static const char *verdict(const json_t *r)
     return "calls go to the providers below; look at their states and errors";
 }
 
-/* "get(java.lang.Long,boolean) returns a.Order" */
+/* "a.Order get(java.lang.Long,boolean)", as `ls -l` does */
 static void print_method(const json_t *m)
 {
     const char *comma = "";
     size_t i = 0;
     json_t *type = NULL;
 
-    printf("    %s(", text_of(m, "name"));
+    printf("    %s %s(", text_of(m, "returnType"), text_of(m, "name"));
     json_array_foreach(json_object_get(m, "parameterTypes"), i, type)
     {
         printf("%s%s", comma, json_string_value(type));
         comma = ",";
     }
-    printf(") returns %s\n", text_of(m, "returnType"));
+    puts(")");
 }
 
 static void print_definitions(const json_t *r, bool details)

@@ -64,7 +64,7 @@ def methods_are_shown():
 
     why = program("why", IFACE)
     assert "3 methods known by the report of test\n" in why and "rawArguments(" not in why, why
-    assert "rawArguments(java.util.Date) returns java.util.List<java.lang.String>\n" in program("why", "-l", IFACE)
+    assert "    java.util.List<java.lang.String> rawArguments(java.util.Date)\n" in program("why", "-l", IFACE)
     assert "methods are not known" in program("why", "demo.Silent")
 
     ls = program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
