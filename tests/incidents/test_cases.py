@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Cases 63 to 65 of docs/TESTING.md: a provider that restarts, one that dies in silence, a registry that refuses our node.
+"""Cases 63 to 65 and 82 of docs/TESTING.md: a provider that restarts, one that dies in silence, a registry that refuses our node,
+more services than references.
 LONG=1 keeps the network cut for 120 s instead of 10."""
 import os
 import sys
@@ -164,12 +165,39 @@ def case_65_refused_consumer_nodes():
     c.close()
 
 
+def case_82_more_services_than_references():
+    """120 services are called in turn with room for 40: each call is answered, no more lists than that, the nodes of those that
+    went are gone, and memory does not grow."""
+    c = client(zk)
+    a = kit.Stub()
+    names = ["demo.Service%d" % i for i in range(120)]
+    for n in names:
+        kit.Providers(c, n).add(20880)
+    g = kit.Gateway(config(services=[], limits={"references": 40}))
+    h = kit.Http()
+    rss = []
+    for _ in range(3):
+        for n in names:
+            assert h.post("/%s/whoami" % n, "[]")[0] == 200, n
+            time.sleep(0.06)  # one that was used in the last second is not given up: 40 of them are older than that
+        rss.append(g.rss_kb())
+        live = [r["key"] for r in g.admin("/references")[1]["references"]]
+        assert len(live) <= 40, live
+        kit.wait_until(lambda live=live: not [n for n in names if n not in live and kit.consumers(c, n)], 5, "nodes of others are gone")
+        one_node_per_reference(c, g, names)
+    assert g.metric("dubbogate_reference_evictions_total") == 320
+    assert rss[-1] - rss[1] <= 256 or kit.VARIANT in ("asan", "tsan"), rss
+    g.stop()
+    a.kill()
+    c.close()
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
         kit.run([case_63_restart_of_one_of_two, case_63_restart_of_the_only_one, case_64_silent_death,
-                 case_65_refused_consumer_nodes])
+                 case_65_refused_consumer_nodes, case_82_more_services_than_references])
     finally:
         if zk is not None:
             zk.close()
