@@ -79,6 +79,36 @@ def methods_are_shown():
     c.close()
 
 
+def every_cluster_mode_knows_them():
+    """A route without types, whatever its mode: the overload that the arguments fit, with a date for a date."""
+    c = client(zk)
+    stubs = [kit.Stub(20880, 20881), kit.Stub(20882, 20883)]
+    for s, group in zip(stubs, "gh"):
+        kit.Providers(c, IFACE).add(s.port, group=group)
+    publish(c, DEFINITION)
+    for service in (IFACE + "/provider/test", IFACE + "/g/provider/test", IFACE + "/h/provider/test"):
+        path = "/dubbo/metadata/" + service
+        c.ensure(path)
+        c.set(path, json.dumps(DEFINITION).encode())
+    modes = ["failover", "failfast", "failsafe", "forking", "broadcast", "mergeable"]
+    route = lambda mode: {"name": mode, "method": "POST", "path": "/" + mode, "cluster": mode, "args": [{"from": "body"}],
+                          "call": ("all" if mode == "mergeable" else "one") + ".rawArguments",
+                          **({"idempotent": True} if mode == "forking" else {})}
+    g = kit.Gateway(config(services=[{"name": "one", "interface": IFACE, "group": "g"},
+                                     {"name": "all", "interface": IFACE, "group": "*"}], routes=[route(m) for m in modes]))
+    known(g, IFACE + "@g")
+    known(g, IFACE + "@*")
+    date = json.loads(AS_DATE)
+    for mode in modes:
+        status, text = call(json.dumps(json.loads(DATE)[0]), "/" + mode)
+        assert status == 200 and json.loads(text) == (date + date if mode == "mergeable" else date), (mode, status, text)
+        assert call('"no date"', "/" + mode)[0] == 400, (mode, call('"no date"', "/" + mode))
+    g.stop()
+    for s in stubs:
+        s.kill()
+    c.close()
+
+
 def a_start_with_the_registry_down():
     """What was known of the methods is in the saved list: a start without the registry serves calls without types, and
     what the registry says later counts."""
@@ -116,7 +146,7 @@ def a_start_with_the_registry_down():
 if __name__ == "__main__":
     zk = kit.ZooKeeper() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
-        kit.run([methods_are_shown, a_start_with_the_registry_down])
+        kit.run([methods_are_shown, every_cluster_mode_knows_them, a_start_with_the_registry_down])
     finally:
         if zk is not None:
             zk.close()
