@@ -13,7 +13,7 @@ enum {
     BACKOFF_FIRST_MS = 100,
     /* one second and no more: a provider that comes back on its port is used again within it, also while
      * the registry is down and cannot tell (docs/REGISTRY.md section 9.4) */
-    BACKOFF_MAX_MS = 800, /* and a fifth of it for chance */
+    BACKOFF_MAX_MS = 700, /* and a fifth of it for chance */
     STABLE_MS = 1000,
     DIALS_PER_S = 1000, /* in the background */
 };

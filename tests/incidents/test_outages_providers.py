@@ -238,7 +238,7 @@ def cut_network_and_no_registry():
         kit.wait_until(lambda: h.post(PATH, "[]")[0] == 200, 5, "it is used again")
         worst = max(worst, time.monotonic() - begin)
     print("        used again after at most %.2f s" % worst)
-    assert worst < 1.1, worst
+    assert worst < 1.1, worst  # a SYN that was lost just before is sent again by the kernel after 1 s
     assert kit.many(200, PATH, b"[]", 2) == {"200": 200}
     zk.start()
     c = kit.Client(timeout_ms=60000)
