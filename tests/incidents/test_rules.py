@@ -198,7 +198,7 @@ def a_read_that_is_lost():
     g = gateway(registries=[{"name": "main", "address": "zookeeper://127.0.0.1:2182"}])
     assert used() == ["a", "b"]
     # our consumer node is an event too; then stand the watches of interface, configurators, providers, configuration nodes
-    kit.wait_until(lambda: len(registry_kit.consumers(c, IFACE)) == 1 and g.metric("dubbogate_registry_watches") == 4,
+    kit.wait_until(lambda: len(registry_kit.consumers(c, IFACE)) == 1 and g.metric("dubbogate_registry_watches") == 5,
                    3, "all watches stand")
     time.sleep(0.3)
     events = g.metric("dubbogate_registry_events_total")

@@ -221,7 +221,8 @@ def paused_longer_than_its_timeouts():
     n = crowd.good
     kit.wait_until(lambda: crowd.good > n + 3000, 20, "it goes on")
     crowd.stop()
-    assert crowd.other + crowd.closed <= 64, (crowd.other, crowd.closed)
+    # each client once; twice when it was stopped in the middle of a turn, whose clock stood while it served the next ones
+    assert crowd.other + crowd.closed <= 128, (crowd.other, crowd.closed)
     assert kit.many(200, "/demo.S/whoami", b"[]", 4) == {"200": 200}
     for s in half:
         s.close()
