@@ -366,6 +366,15 @@ static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
     arm_idle(c);
 }
 
+void conn_hurry_heartbeats(struct conn *c, uint32_t heartbeat_ms)
+{
+    if (heartbeat_ms >= c->opts.heartbeat_ms)
+        return;
+    c->opts.heartbeat_ms = heartbeat_ms;
+    if (c->state == CONN_READY)
+        arm_idle(c);
+}
+
 void conn_probe(struct conn *c)
 {
     if (c->state != CONN_READY || c->probe_until_ms != 0)

@@ -86,6 +86,8 @@ void conn_cancel(struct flight *f, bool timed_out) NONNULL;
 
 /* Sends a heartbeat that has 1 s: a connection that is only half there is closed.  Only when READY. */
 void conn_probe(struct conn *c) NONNULL;
+/* From now on a heartbeat after so long a silence, when that is shorter than before: another user of the provider asks for it. */
+void conn_hurry_heartbeats(struct conn *c, uint32_t heartbeat_ms) NONNULL;
 
 void conn_drain(struct conn *c) NONNULL; /* no new calls; closes when the last one ended */
 void conn_close(struct conn *c) NONNULL; /* now; fails what is in flight */

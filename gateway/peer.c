@@ -100,6 +100,8 @@ static void merge_opts(struct peer *p, const struct peer_opts *o)
         p->opts.connections = o->connections < CONNECTIONS_MAX ? o->connections : CONNECTIONS_MAX;
     if (o->conn.heartbeat_ms < p->opts.conn.heartbeat_ms)
         p->opts.conn.heartbeat_ms = o->conn.heartbeat_ms;
+    for (unsigned i = 0; i < p->n_conns; i++)
+        conn_hurry_heartbeats(p->conns[i], p->opts.conn.heartbeat_ms);
     if (o->conn.connect_timeout_ms > p->opts.conn.connect_timeout_ms)
         p->opts.conn.connect_timeout_ms = o->conn.connect_timeout_ms;
     if (o->conn.max_in_flight > p->opts.conn.max_in_flight)
