@@ -371,6 +371,10 @@ static struct endpoint *pick(struct call *c)
     switch (result) {
     case BALANCE_OK:
     case BALANCE_NONE:
+        if (call_all_disabled(c)) {
+            finish(c, OUTCOME_NO_PROVIDER_AFTER_RULES);
+            return NULL;
+        }
         problem_set(&c->problem, OUTCOME_NO_PROVIDER, "no provider for %s", ref->key_text);
         finish(c, OUTCOME_NO_PROVIDER);
         return NULL;

@@ -86,3 +86,15 @@ void call_route_problem(struct call *c)
                     "asked for",
                     ref->key_text, ref->directory->n);
 }
+
+bool call_all_disabled(struct call *c)
+{
+    const struct directory *d = c->plan.ref->directory;
+
+    if (d == NULL || d->n_usable != 0 || d->n_ignored[UNUSABLE_DISABLED] == 0)
+        return false;
+    problem_set(&c->problem, OUTCOME_NO_PROVIDER_AFTER_RULES,
+                "rules leave no provider for %s: configurators disable %zu of %zu",
+                c->plan.ref->key_text, d->n_ignored[UNUSABLE_DISABLED], d->n);
+    return true;
+}

@@ -57,8 +57,10 @@ void call_try_end(struct call *c, enum outcome o)
         return;
     c->endpoint = NULL;
     c->provider_us = clock_us() - c->try_start_us;
-    if (outcome_row(o)->provider_failure)
+    if (outcome_row(o)->provider_failure) {
         ep->errors++;
+        ep->last_failure = (uint8_t)o;
+    }
     if (result == OUTLIER_ANSWERED)
         add_latency(ep, c->provider_us);
     balance_end(ep, c->balance_slot, now_ms, result == OUTLIER_ANSWERED ? c->provider_us + 1 : 0);

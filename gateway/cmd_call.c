@@ -445,6 +445,10 @@ int cmd_call(int argc, char **argv)
         directory_put(d);
         rc = k.o.registry != NULL ? EXIT_NO_PROVIDER : EXIT_LOCAL;
     } else {
+        if (d->n == 0)
+            fprintf(
+                stderr,
+                "dubbogate: no provider node; instances of applications (see ls) are only known to a running gateway\n");
         init(&k);
         hand_over(&k, d);
         rc = run_all(&k, str_trim(buf_str(&args)));

@@ -298,11 +298,15 @@ int cmd_refs(int argc, char **argv)
     return EXIT_GOOD;
 }
 
+/* What happened to its connection last, and how its last failed call ended. */
 static void print_provider(const json_t *p)
 {
-    printf("%-24s %-11s %6lld %9lld %9lld %8lld  %s\n", text_of(p, "address"), text_of(p, "state"),
-           int_of(p, "weight_now"), int_of(p, "in_flight"), int_of(p, "calls"), int_of(p, "errors"),
-           text_of(p, "last_error"));
+    const char *connection = text_of(p, "last_error");
+    const char *call = text_of(p, "last_failure");
+
+    printf("%-24s %-11s %6lld %9lld %9lld %8lld  %s%s%s\n", text_of(p, "address"),
+           text_of(p, "state"), int_of(p, "weight_now"), int_of(p, "in_flight"), int_of(p, "calls"),
+           int_of(p, "errors"), connection, *connection != '\0' && *call != '\0' ? ", " : "", call);
 }
 
 static void print_provider_head(void)
@@ -412,14 +416,33 @@ static void print_definitions(const json_t *r, bool details)
     {
         const json_t *methods = json_object_get(d, "methods");
 
-        printf("  %zu methods known by the %s of %s\n", json_array_size(methods),
-               text_of(d, "source"), text_of(d, "application"));
+        printf("  %zu methods known by the %s%s of %s\n", json_array_size(methods),
+               text_of(d, "source"), strcmp(text_of(d, "source"), "saved") == 0 ? " list" : "",
+               text_of(d, "application"));
         json_array_foreach(methods, j, m)
         {
             if (details)
                 print_method(m);
         }
     }
+}
+
+static void print_rules(const json_t *r)
+{
+    const char *comma = "";
+    size_t i = 0;
+    json_t *rule = NULL;
+
+    if (json_array_size(json_object_get(r, "rules")) == 0)
+        return;
+    printf(
+        "  rules say which of them may take a call (nobody left: 503 NO_PROVIDER_AFTER_RULES): ");
+    json_array_foreach(json_object_get(r, "rules"), i, rule)
+    {
+        printf("%s%s", comma, json_string_value(rule));
+        comma = ", ";
+    }
+    puts("");
 }
 
 static void print_why(const json_t *r, bool details)
@@ -436,6 +459,7 @@ static void print_why(const json_t *r, bool details)
     printf("  %s\n", verdict(r));
     printf("  calls %lld, errors %lld, in flight %lld\n", int_of(r, "calls"), int_of(r, "errors"),
            int_of(r, "in_flight"));
+    print_rules(r);
     print_definitions(r, details);
     if (json_array_size(endpoints) != 0)
         print_provider_head();
@@ -469,12 +493,14 @@ static void print_no_reference(const struct client_opts *o, const json_t *refuse
         printf("%s: refused at %s: %s.\n", o->word, text_of(refused, "time"),
                text_of(refused, "reason"));
         print_registries(o);
-        printf("  \"dubbogate ls -r zookeeper://… %s\" shows what the registry has.\n", o->word);
+        printf("  \"dubbogate ls -r zookeeper://… %.*s\" shows what the registry has.\n",
+               (int)strcspn(o->word, ":@"), o->word);
         return;
     }
     printf(
         "%s: no such reference in the running gateway.\n"
-        "  It is neither under services: in the configuration nor was it called in the last minutes;\n"
+        "  It is neither under services: in the configuration nor was it looked up in the last minutes\n"
+        "  (a name that direct.allow does not list is not: 403 NOT_ALLOWED);\n"
         "  \"dubbogate refs\" lists what there is, \"dubbogate ls -r zookeeper://…\" what the registry has.\n",
         o->word);
 }

@@ -40,15 +40,18 @@ static int parse(int argc, char **argv, struct ls_opts *o)
     return EXIT_GOOD;
 }
 
+/* Of a key, INTERFACE:VERSION@GROUP, the interface. */
 static bool wanted(const struct ls_opts *o, struct str name)
 {
+    char word[500];
     char pattern[512];
 
     if (o->pattern == NULL)
         return true;
     if (strchr(o->pattern, '*') != NULL)
         return str_glob(str_from(o->pattern), name);
-    snprintf(pattern, sizeof(pattern), "*%s*", o->pattern);
+    str_copy(str_sub(str_from(o->pattern), 0, strcspn(o->pattern, ":@")), word, sizeof(word));
+    snprintf(pattern, sizeof(pattern), "*%s*", word);
     return str_glob(str_from(pattern), name);
 }
 
@@ -143,6 +146,35 @@ static void print_interface(const struct ls_opts *o, struct str interface, const
     }
 }
 
+/* What only applications of 3.x have is exported by their instances, each of which would have to be asked. */
+static void print_mapped(const struct ls_opts *o, struct arena *a)
+{
+    struct listing mapped = {0};
+    struct err e = {0};
+    bool first = true;
+
+    if (!listing_mapped(o->registry, o->root, a, &mapped, &e))
+        return;
+    for (size_t i = 0; i < mapped.n; i++) {
+        struct listing apps = {0};
+        size_t *n = NULL;
+
+        if (!wanted(o, mapped.names[i]) ||
+            !listing_applications(o->registry, o->root, mapped.names[i], a, &apps, &n, &e) ||
+            apps.n == 0)
+            continue;
+        printf("%s",
+               first ? "\nINTERFACE AND APPLICATIONS THAT HAVE IT (instances; what they export: "
+                       "\"dubbogate why\")\n"
+                     : "");
+        first = false;
+        printf("%-50.*s ", (int)mapped.names[i].n, mapped.names[i].p);
+        for (size_t j = 0; j < apps.n; j++)
+            printf("%s" STR_FMT " (%zu)", j == 0 ? "" : ", ", STR_ARG(apps.names[j]), n[j]);
+        printf("\n");
+    }
+}
+
 int cmd_ls(int argc, char **argv)
 {
     struct ls_opts o;
@@ -173,6 +205,7 @@ int cmd_ls(int argc, char **argv)
             n += provider_from_url(urls.names[j], &a, &v[n], &e) ? 1U : 0U;
         print_interface(&o, interfaces.names[i], v, n);
     }
+    print_mapped(&o, &a);
     listing_end();
     arena_free(&a);
     return EXIT_GOOD;

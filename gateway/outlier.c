@@ -128,7 +128,7 @@ void outlier_end(struct ref *r, struct endpoint *ep, const struct outlier_policy
     case OUTLIER_CALLED_OFF:
         return;
     case OUTLIER_FAILED:
-        if (ep->failures_in_a_row < UINT16_MAX)
+        if (ep->failures_in_a_row < ENDPOINT_FAILURES_MAX)
             ep->failures_in_a_row++;
         /* calls that were on their way when it was ejected do not lengthen its time */
         if (ep->peer != NULL && p->failures != 0 && ep->failures_in_a_row >= p->failures &&

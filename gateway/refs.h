@@ -21,7 +21,7 @@
 #include "gateway/peer.h"
 #include "gateway/wctx.h"
 
-enum { ENDPOINT_HOLDS_MAX = (1 << 20) - 1 };
+enum { ENDPOINT_HOLDS_MAX = (1 << 20) - 1, ENDPOINT_FAILURES_MAX = (1 << 14) - 1 };
 
 /* A provider of a reference, with its peer and its part of the attachments.  While calls are in flight it outlives
  * its place in the list. */
@@ -35,8 +35,9 @@ struct endpoint {
     };
     uint64_t calls             : 44;
     uint64_t holds             : 20; /* endpoint_hold() */
-    uint64_t errors            : 40;
-    uint64_t failures_in_a_row : 16;
+    uint64_t errors            : 34;
+    uint64_t failures_in_a_row : 14;
+    uint64_t last_failure      : 8; /* enum outcome; 0 = none yet */
     uint64_t n_loads           : 7;
     uint64_t retired           : 1; /* in no list any more: freed with its last call */
     unsigned in_flight;             /* calls of this reference */

@@ -59,6 +59,9 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, const
     put_int(o, "connections", info.connections);
     put_int(o, "backoff_ms", info.backoff_ms);
     json_object_set_new(o, "last_error", json_string(info.last_error));
+    json_object_set_new(
+        o, "last_failure",
+        json_string(ep->last_failure != 0 ? outcome_row(ep->last_failure)->code : ""));
     return o;
 }
 
@@ -124,6 +127,8 @@ static void merge_provider(json_t *to, const json_t *from)
                                        "latency_us"};
 
     add_numbers(to, from);
+    if (json_string_length(json_object_get(to, "last_failure")) == 0)
+        json_object_set(to, "last_failure", json_object_get(from, "last_failure"));
     if (mine != NULL && theirs != NULL && state_rank(theirs) > state_rank(mine)) {
         json_object_set(to, "state", json_object_get(from, "state"));
         json_object_set(to, "last_error", json_object_get(from, "last_error"));

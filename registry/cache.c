@@ -286,6 +286,11 @@ static enum registry_refusal look_up(struct registry *r, const struct refkey *k,
     return REFUSAL_NONE;
 }
 
+static bool had_providers(const struct snapshot_entry *e)
+{
+    return e != NULL && (e->n != 0 || e->apps.n != 0);
+}
+
 void cache_want(struct registry *r, const struct refkey *k, const char *source, unsigned worker)
 {
     struct source *s = cache_source(r, source);
@@ -303,7 +308,7 @@ void cache_want(struct registry *r, const struct refkey *k, const char *source, 
     }
     if (s == NULL || is_unknown(r, key))
         no = REFUSAL_UNKNOWN;
-    else if (has_room(r) && snapshot_find(r, s, key) != NULL)
+    else if (has_room(r) && had_providers(snapshot_find(r, s, key)))
         take_over_saved(r, k, s, worker);
     else
         no = look_up(r, k, s, worker);

@@ -315,7 +315,7 @@ static void tell_silence(struct zk_session *s, uint64_t now)
         return;
     s->told_silence = true;
     log_warn("registry",
-             "registry %s: no answer from %s; saved lists serve, new names cannot be looked up",
+             "registry %s: no answer from %s; lists that were saved serve, new names cannot be looked up",
              name_of(s), s->zk->shown);
 }
 

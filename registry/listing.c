@@ -10,6 +10,7 @@
 #include <zookeeper/zookeeper.h>
 
 #include "base/clock.h"
+#include "registry/instance.h"
 #include "registry/refkey.h"
 #include "registry/url.h"
 #include "registry/zk.h"
@@ -149,6 +150,55 @@ bool listing_providers(const char *address, const char *root, struct str interfa
         return false;
     snprintf(path, sizeof(path), "%s/" STR_FMT "/providers", root, STR_ARG(interface));
     return children(h, path, a, url_entry, out, e);
+}
+
+bool listing_mapped(const char *address, const char *root, struct arena *a, struct listing *out,
+                    struct err *e)
+{
+    zhandle_t *h = connect_once(address, e);
+    char path[PATH_LEN];
+
+    if (h == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/mapping", root);
+    return children(h, path, a, interface_entry, out, e);
+}
+
+/* With a root of its own, instances are there too (docs/REGISTRY.md section 0.8). */
+static size_t count_instances(zhandle_t *h, const char *root, struct str app)
+{
+    struct String_vector v = {0};
+    char path[PATH_LEN];
+    size_t n = 0;
+
+    snprintf(path, sizeof(path), "%s/" STR_FMT, strcmp(root, "/dubbo") == 0 ? "/services" : root,
+             STR_ARG(app));
+    if (zoo_get_children(h, path, 0, &v) != ZOK)
+        return 0;
+    n = (size_t)v.count;
+    deallocate_String_vector(&v);
+    return n;
+}
+
+bool listing_applications(const char *address, const char *root, struct str interface,
+                          struct arena *a, struct listing *out, size_t **n_instances, struct err *e)
+{
+    zhandle_t *h = connect_once(address, e);
+    char path[PATH_LEN];
+    char *text = arena_alloc(a, MAPPING_TEXT_MAX);
+    int n = MAPPING_TEXT_MAX;
+
+    *out = (struct listing){.names = arena_alloc(a, MAPPING_APPS_MAX * sizeof(struct str))};
+    *n_instances = arena_alloc(a, MAPPING_APPS_MAX * sizeof(size_t));
+    if (h == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/mapping/" STR_FMT, root, STR_ARG(interface));
+    if (zoo_get(h, path, 0, text, &n, NULL) != ZOK || n <= 0)
+        return true; /* it went meanwhile */
+    out->n = mapping_parse((struct str){text, (size_t)n}, out->names);
+    for (size_t i = 0; i < out->n; i++)
+        (*n_instances)[i] = count_instances(h, root, out->names[i]);
+    return true;
 }
 
 static bool read_definition(zhandle_t *h, const char *path, struct arena *a,

@@ -31,4 +31,11 @@ bool listing_providers(const char *address, const char *root, struct str interfa
 bool listing_methods(const char *address, const char *root, const struct provider *p,
                      struct arena *a, struct definition_view *out,
                      struct err *e) NONNULL MUST_CHECK;
+/* Interfaces that ROOT/mapping knows; none is no error. */
+bool listing_mapped(const char *address, const char *root, struct arena *a, struct listing *out,
+                    struct err *e) NONNULL MUST_CHECK;
+/* The applications that have a mapped interface; `n_instances` of each, in the same order, in `a`. */
+bool listing_applications(const char *address, const char *root, struct str interface,
+                          struct arena *a, struct listing *out, size_t **n_instances, struct err *e)
+    __attribute__((nonnull(1, 2, 4, 5, 6, 7))) MUST_CHECK;
 void listing_end(void);

@@ -95,7 +95,7 @@ void reference_event(struct reference *ref, const char *fmt, ...)
 
 bool reference_is_waiting(const struct reference *ref)
 {
-    return ref->pinned && ref->directory == NULL;
+    return ref->pinned && ref->directory == NULL && !ref->was_empty;
 }
 
 /* Keeps the number of configured references without any list, which readiness depends on. */

@@ -56,6 +56,7 @@ struct reference {
     bool wants_room;        /* a look-up that found providers while all places are taken */
     bool had_list;          /* of the registry; else from the saved lists */
     bool evict_busy;        /* a worker that was asked about it uses it */
+    bool was_empty;         /* the last run knew no provider of it: nobody waits for its list */
     struct str provided_by; /* applications, with commas; owned */
     uint64_t created_wall_ms;
     uint64_t last_used_ms;

@@ -165,6 +165,7 @@ bool reference_use_snapshot(struct reference *ref)
 
     if (e == NULL || ref->directory != NULL)
         return false;
+    ref->was_empty = e->n == 0; /* not pinned yet: it is counted then */
     arena_init(&a);
     v = arena_alloc(&a, (e->n + 1) * sizeof(*v));
     n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v, NULL);
@@ -175,6 +176,7 @@ bool reference_use_snapshot(struct reference *ref)
 
         route(ref, d, &(const struct routing_source){.old = NULL}, STR_NONE);
         use_directory(ref, d);
+        ref->last_change_wall_ms = e->saved_wall_ms;
     }
     arena_free(&a);
     return n != 0;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "registry/core.h"
 #include "registry/reference_definitions.h"
+#include "registry/rules.h"
 
 static json_t *time_json(uint64_t at_wall_ms)
 {
@@ -150,6 +151,19 @@ static json_t *definitions_json(const struct reference *ref, bool whole)
     return list;
 }
 
+/* Of conditions and tags, which decide call by call. */
+static json_t *rules_json(const struct directory *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; d != NULL && d->rules != NULL && i < d->rules->n; i++) {
+        struct str name = d->rules->v[i].rules->name;
+
+        json_array_append_new(list, json_stringn(name.p, name.n));
+    }
+    return list;
+}
+
 static json_t *reference_json(const struct reference *ref, bool whole)
 {
     json_t *o = json_object();
@@ -169,6 +183,7 @@ static json_t *reference_json(const struct reference *ref, bool whole)
     json_object_set_new(o, "last_change", time_json(ref->last_change_wall_ms));
     json_object_set_new(o, "subscribes", json_integer(ref->subscribes));
     json_object_set_new(o, "consumer_node", node_json(ref));
+    json_object_set_new(o, "rules", rules_json(ref->directory));
     json_object_set_new(o, "definitions", definitions_json(ref, whole));
     json_object_set_new(o, "events", events_json(ref));
     return o;

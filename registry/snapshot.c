@@ -191,7 +191,8 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
         urls[e.n_urls++] = arena_str(&a, buf_str(&text));
     }
     e.urls = urls;
-    if (e.n_urls != 0 || e.apps.n != 0)
+    /* that a configured one has no provider is worth knowing: a start with the registry down does not wait for its list */
+    if (e.n_urls != 0 || e.apps.n != 0 || (ref->pinned && ref->had_list))
         ok = store_put_entry(w, &e);
     buf_free(&text);
     buf_free(&apps);
@@ -211,7 +212,7 @@ static bool put_unasked(struct registry *r, struct store_writer *w, const struct
                             .apps = s->apps};
     struct err err;
 
-    if (ref != NULL && (ref->had_list || ref->directory != NULL))
+    if (ref == NULL ? s->n == 0 && s->apps.n == 0 : ref->had_list || ref->directory != NULL)
         return true;
     return !refkey_parse(str_from(s->key), &e.key, &err) || store_put_entry(w, &e);
 }

@@ -2,7 +2,6 @@
 """What providers published of their methods: how calls without types and the operator see it.  Real ZooKeeper, scripted provider."""
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -26,12 +25,6 @@ def publish(c, definition, application="test", service=IFACE):
     path = "/dubbo/metadata/%s/provider/%s" % (service, application)
     c.ensure(path)
     c.set(path, json.dumps(definition).encode())
-
-
-def program(*args):
-    out = subprocess.run([os.path.join(kit.BIN, "dubbogate")] + list(args), capture_output=True, text=True, check=False)
-    assert out.returncode == 0, out
-    return out.stdout
 
 
 def known(g, key=IFACE):
@@ -62,17 +55,17 @@ def methods_are_shown():
     status, other = g.admin("/references/demo.Nobody")
     assert status == 404 and "error" in other, other
 
-    why = program("why", IFACE)
+    why = kit.program("why", IFACE)
     assert "3 methods known by the report of test\n" in why and "rawArguments(" not in why, why
-    assert "    java.util.List<java.lang.String> rawArguments(java.util.Date)\n" in program("why", "-l", IFACE)
-    assert "methods are not known" in program("why", "demo.Silent")
+    assert "    java.util.List<java.lang.String> rawArguments(java.util.Date)\n" in kit.program("why", "-l", IFACE)
+    assert "methods are not known" in kit.program("why", "demo.Silent")
 
-    ls = program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
+    ls = kit.program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
     assert "    methods by the report of test:\n" in ls, ls
     assert "      void rawArguments(demo.User,java.util.Map<java.lang.String,java.lang.Long>)\n" in ls, ls
-    assert "    test has published no methods; registries[].telnet_methods would ask its providers of 2.6\n" in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", "demo.Silent")
+    assert "    test has published no methods; registries[].telnet_methods would ask its providers of 2.6\n" in kit.program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", "demo.Silent")
     publish(c, "no definition")
-    assert "methods of test cannot be read: " in program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
+    assert "methods of test cannot be read: " in kit.program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
     assert call(DATE) == (200, AS_DATE), call(DATE)
     g.stop()
     a.kill()

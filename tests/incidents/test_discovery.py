@@ -4,7 +4,6 @@ may do.  Instances are written here, with the C provider behind them; real ones 
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -107,10 +106,6 @@ def saved_in(state, what):
         return False
     with open(file, encoding="utf-8") as f:
         return what in f.read()
-
-
-def why(key):
-    return subprocess.run([os.path.join(kit.BIN, "dubbogate"), "why", key], capture_output=True, text=True, check=False).stdout
 
 
 def state_dir():
@@ -256,6 +251,8 @@ def groups_and_versions():
     assert {ask("version=1.0&group=g") for _ in range(20)} == {(200, '"a"')}
     assert {ask("version=1.0&group=h") for _ in range(20)} == {(200, '"b"')}
     assert {ask("version=2.0") for _ in range(60)} == {(200, '"a"'), (200, '"b"')}
+    ls = kit.program("ls", "-r", "zookeeper://127.0.0.1:2181", IFACE + ":1.0@g")
+    assert ls.endswith("%-50s user-app (2)\n" % IFACE), ls
     status, text = ask("version=3.0&group=g")
     assert (status, json.loads(text)["code"]) == (503, "NO_PROVIDER"), text
     g.stop()
@@ -308,10 +305,10 @@ def metadata_that_cannot_be_read():
     c.set("/dubbo/metadata/%s/r2" % APP, "{not json")
     time.sleep(1)
     assert listed(g) == [(20880, "listed")] and who() == {(200, '"a"')}
-    assert "what user-app exports, revision r2, cannot be read: " in why(IFACE), why(IFACE)
+    assert "what user-app exports, revision r2, cannot be read: " in kit.program("why", IFACE), kit.program("why", IFACE)
     publish(c, "r2", exports(service()))
     are_listed(g, 20880, 20882, seconds=25)
-    assert "what user-app exports, revision r2, is known now" in why(IFACE), why(IFACE)
+    assert "what user-app exports, revision r2, is known now" in kit.program("why", IFACE), kit.program("why", IFACE)
     assert who() == {(200, '"a"'), (200, '"b"')}
     g.stop()
     a.kill()

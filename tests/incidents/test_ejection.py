@@ -48,6 +48,7 @@ def hung_provider_is_ejected_and_comes_back():
         assert time.monotonic() - begin < 0.5, "later than its deadline"
     assert seen.count(504) == 5 and set(seen) == {200, 504} and set(seen[-20:]) == {200}, seen
     assert sorted(states(g)) == ["ejected", "up"], states(g)
+    assert "PROVIDER_TIMEOUT\n" in kit.program("providers"), kit.program("providers")
     time.sleep(3)  # longer than the ejection: it does not answer a heartbeat, so no call tries it
     assert calls(h, 20) == [200] * 20
     stubs[0].proc.send_signal(signal.SIGCONT)

@@ -91,6 +91,7 @@ def service_rules_of_2_7():
     s.rule(IFACE + "::.condition-router", "configVersion: v2.7\nforce: true\nconditions:\n  - '=> zone = x'\n")
     soon(["503 NO_PROVIDER_AFTER_RULES"], "nobody is in that zone")
     assert why_not() == "of 2 providers 2 were left before %s::.condition-router and none after it" % IFACE
+    assert "NO_PROVIDER_AFTER_RULES): %s::.condition-router\n" % IFACE in kit.program("why", IFACE), kit.program("why", IFACE)
     s.rule(IFACE + "::.condition-router", "configVersion: v2.7\nforce: false\nconditions:\n  - '=> zone = x'\n")
     soon(["a", "b"], "a rule without force gives up")
     s.rule(IFACE + "::.condition-router", "force: true\nconditions:\n  - '=> zone = west'\n")

@@ -4,10 +4,11 @@ section 9.4).  Every cut is in unit/registry_store.c; here the program itself st
 import os
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
-from outage_kit import client, config, timed  # noqa: E402  pylint: disable=wrong-import-position
+from outage_kit import IFACE, client, config, timed  # noqa: E402  pylint: disable=wrong-import-position
 
 SERVICES = ["demo.S%d" % i for i in range(300)]
 zk = None
@@ -75,11 +76,44 @@ def cut_at_a_block():
     a.kill()
 
 
+def a_service_without_providers():
+    """That nobody offers a service is known from the last run: it does not keep a start with the registry down from being
+    ready.  The times of lists are those of the file."""
+    a = kit.Stub()
+    nobody = "demo.NotDeployedYet"
+    with tempfile.TemporaryDirectory() as state:
+        conf = config(process={"state_dir": state})
+        conf["services"].append({"name": "later", "interface": nobody})
+        c = client(zk)
+        kit.Providers(c, IFACE).add(20880, ephemeral=False)
+        g = kit.Gateway(conf)
+        kit.wait_until(lambda: g.admin("/ready")[0] == 200, 10, "ready")
+        g.stop()
+        saved = os.stat(state + "/references.json").st_mtime
+        c.close()
+        zk.stop()
+        time.sleep(1.1)
+        g = kit.Gateway(conf)
+        kit.wait_until(lambda: g.admin("/ready")[0] == 200, 5, "ready without the registry")
+        assert timed(kit.Http())[0] == 200
+        status, text = kit.Http().post("/%s/whoami" % nobody, "[]")[:2]
+        assert status == 503, text
+        at = g.reference(IFACE)["last_change"]
+        assert at[:19] <= time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(saved)), (at, saved)
+        zk.start()
+        c = client(zk)
+        kit.Providers(c, nobody).add(20880)
+        kit.wait_until(lambda: kit.Http().post("/%s/whoami" % nobody, "[]")[0] == 200, 15, "it is offered now")
+        g.stop()
+        c.close()
+    a.kill()
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
-        kit.run([cut_at_a_block])
+        kit.run([cut_at_a_block, a_service_without_providers])
     finally:
         if zk is not None:
             zk.close()

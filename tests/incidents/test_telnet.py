@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
 from outage_kit import IFACE, Before, client, config, ready  # noqa: E402  pylint: disable=wrong-import-position
-from test_definitions import AS_DATE, DATE, DEFINITION, PATH, call, known, program, publish  # noqa: E402  pylint: disable=wrong-import-position
+from test_definitions import AS_DATE, DATE, DEFINITION, PATH, call, known, publish  # noqa: E402  pylint: disable=wrong-import-position
 
 AT_ONCE = 16  # gateway/telnet.h
 METHODS = b"java.util.List rawArguments(java.util.Date)\r\nvoid rawArguments(int,int)\r\ndubbo>"
@@ -120,7 +120,7 @@ def calls_have_types():
         ready(g, 1)
         assert call(DATE)[1] != AS_DATE, call(DATE)
         assert "    test has published no methods; registries[].telnet_methods would ask its providers of 2.6\n" in \
-            program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
+            kit.program("ls", "-l", "-r", "zookeeper://127.0.0.1:2181", IFACE)
         g.stop()
         assert port.asked == [], port.asked
         g = kit.Gateway(conf)
@@ -128,8 +128,8 @@ def calls_have_types():
         assert [(x["application"], x["source"]) for x in d] == [("test", "telnet")], d
         assert call(DATE) == (200, AS_DATE), call(DATE)
         assert "candidates" in call("[1,2,3]")[1], call("[1,2,3]")
-        why = program("why", "-l", IFACE)
-        assert "2 methods known by the telnet of test\n" in why and "rawArguments(int,int) returns void\n" in why, why
+        why = kit.program("why", "-l", IFACE)
+        assert "2 methods known by the telnet of test\n" in why and "    void rawArguments(int,int)\n" in why, why
         assert port.asked == [IFACE], port.asked
 
         kit.Providers(c, IFACE).add(20880, host="127.0.0.2", timestamp=1700000000000)  # started last, refuses

@@ -96,6 +96,13 @@ class Process:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
 
+def program(*args):
+    """What a command of the program prints."""
+    out = subprocess.run([os.path.join(BIN, "dubbogate")] + list(args), capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out
+    return out.stdout
+
+
 class Stub(Process):
     def __init__(self, port=20880, control=20881, *args, inside=None):
         """`inside`: an outage_kit.Host, whose network it runs in."""

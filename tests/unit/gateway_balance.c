@@ -111,8 +111,9 @@ END_TEST
 START_TEST(p2c_measures_load_by_weight)
 {
     const uint32_t weights[] = {100, 300};
-    const unsigned even[] = {1, 5};  /* 2/100 = 6/300: alike, the first draw counts */
-    const unsigned light[] = {1, 6}; /* 2/100 < 7/300 */
+    const unsigned even[] = {1, 3};  /* 1/100 = 3/300: alike, the first draw counts */
+    const unsigned light[] = {1, 4}; /* 1/100 < 4/300 */
+    const unsigned idle[] = {0, 0};  /* their weights alone */
     struct balance_choice c = choice(weights, even, 2);
     unsigned n[2] = {0};
     unsigned m[2] = {0};
@@ -122,6 +123,10 @@ START_TEST(p2c_measures_load_by_weight)
     c = choice(weights, light, 2);
     draw(&balance_p2c, &c, m);
     ck_assert(about(m[0], 1 - .75 * .75));
+    c = choice(weights, idle, 2);
+    n[0] = n[1] = 0;
+    draw(&balance_p2c, &c, n);
+    ck_assert(about(n[0], .25));
 }
 END_TEST
 
