@@ -175,7 +175,8 @@ static void on_failure(struct zk_revision *r, const char *why)
     set_asking(r, false);
     r->retry_at_ms = again ? now : now + METADATA_AGAIN_MS;
     log_warn("registry",
-             "%s: metadata of revision %s cannot be read: %s; its instances serve what was known",
+             "%s: metadata of revision %s cannot be read: %s; its instances are listed only "
+             "if they were before",
              r->app->name, r->revision, why);
 }
 

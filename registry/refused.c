@@ -31,7 +31,8 @@ const char *refused_reason(enum registry_refusal why)
     case REFUSAL_NONE:
         break;
     case REFUSAL_UNKNOWN:
-        return "the registry does not know this interface, or no provider of it has this version and group";
+        return "the registry does not know this interface, or no provider of it has this version and group "
+               "(of an application whose metadata cannot be read the log says so)";
     case REFUSAL_LIMIT:
         return "too many different services are in use, or too many new names were asked for in one second";
     case REFUSAL_STARTING:
