@@ -209,8 +209,8 @@ static void on_reply(struct flight *f, const struct frame *head, const uint8_t *
     if (result == REPLY_OK && r.kind == REPLY_EXCEPTION)
         keep_exception(c, &r);
     else if (r.text.n != 0)
-        log_debug("call", "%s: status %u: " STR_FMT, c->provider, r.status,
-                  STR_ARG(str_sub(r.text, 0, PROBLEM_LINE)));
+        log_notice("call", "%s: status %u: " STR_FMT, c->provider, r.status,
+                   STR_ARG(str_sub(r.text, 0, PROBLEM_LINE)));
     try_failed(c, o);
 }
 
