@@ -65,7 +65,7 @@ void control_print_ready(const struct control *c, struct buf *out)
     if (!control_is_ready(c)) {
         buf_printf(out,
                    "\"status\":\"starting\",\"waiting\":[\"%u references without any list of "
-                   "providers\"]",
+                   "providers: wanted or reading in dubbogate refs\"]",
                    n.waiting);
         return;
     }
