@@ -13,10 +13,9 @@ enum {
     WATCH_OVERHEAD = 4,
 };
 
-/* With a root of its own, instances are there too (docs/REGISTRY.md section 0.8). */
-static const char *services_root(const struct zk *z)
+const char *zk_services_root(const char *root)
 {
-    return strcmp(z->source->conf.root, "/dubbo") == 0 ? "/services" : z->source->conf.root;
+    return strcmp(root, "/dubbo") == 0 ? "/services" : root;
 }
 
 /* NOLINTBEGIN(readability-function-size,clang-analyzer-unix.Malloc): the macros of uthash */
@@ -400,12 +399,12 @@ static void free_one_idle(struct zk *z)
 
 static struct zk_app *new_app(struct zk *z, struct str name)
 {
-    size_t len = strlen(services_root(z)) + name.n + sizeof("/");
+    size_t len = strlen(zk_services_root(z->source->conf.root)) + name.n + sizeof("/");
     struct zk_app *app = xcalloc(1, sizeof(*app) + name.n + 1 + len);
 
     memcpy(app->name, name.p, name.n);
     app->path = app->name + name.n + 1;
-    snprintf(app->path, len, "%s/" STR_FMT, services_root(z), STR_ARG(name));
+    snprintf(app->path, len, "%s/" STR_FMT, zk_services_root(z->source->conf.root), STR_ARG(name));
     app->zk = z;
     app->bytes = strlen(app->path) + WATCH_OVERHEAD;
     app->session = zk_session_for(z, app->bytes);
@@ -497,7 +496,7 @@ static struct str below(const char *path, const char *root)
 bool zk_apps_event(struct zk_session *s, const char *path)
 {
     struct str in_root = below(path, s->zk->source->conf.root);
-    struct str service = below(path, services_root(s->zk));
+    struct str service = below(path, zk_services_root(s->zk->source->conf.root));
 
     return (in_root.n != 0 && mapping_event(s, in_root)) ||
            (service.n != 0 && app_event(s, service));

@@ -164,15 +164,13 @@ bool listing_mapped(const char *address, const char *root, struct arena *a, stru
     return children(h, path, a, interface_entry, out, e);
 }
 
-/* With a root of its own, instances are there too (docs/REGISTRY.md section 0.8). */
 static size_t count_instances(zhandle_t *h, const char *root, struct str app)
 {
     struct String_vector v = {0};
     char path[PATH_LEN];
     size_t n = 0;
 
-    snprintf(path, sizeof(path), "%s/" STR_FMT, strcmp(root, "/dubbo") == 0 ? "/services" : root,
-             STR_ARG(app));
+    snprintf(path, sizeof(path), "%s/" STR_FMT, zk_services_root(root), STR_ARG(app));
     if (zoo_get_children(h, path, 0, &v) != ZOK)
         return 0;
     n = (size_t)v.count;

@@ -312,10 +312,11 @@ static struct definition *shared(const struct reference *ref, struct definition 
 static void use(struct reference *ref, struct described *d, struct definition *fresh,
                 enum definition_source source)
 {
-    if (d->definition != NULL && definition_equal(d->definition, fresh))
+    bool same = d->definition != NULL && definition_equal(d->definition, fresh);
+
+    if (same)
         d->source = source;
-    if ((d->definition != NULL && definition_equal(d->definition, fresh)) ||
-        !definitions_have_room(ref->home, fresh->n)) {
+    if (same || !definitions_have_room(ref->home, fresh->n)) {
         definition_put(fresh);
         return;
     }

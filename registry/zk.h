@@ -314,6 +314,8 @@ bool zk_describe(void *kind, struct reference *ref, const struct provider *p);
 /* The node of what the provider's application published; false: its names are no levels of a path. */
 bool zk_metadata_path(const char *root, const struct provider *p, struct buf *path);
 /* ---- applications ---- */
+/* Above the instances: with a root of its own they are there too (docs/REGISTRY.md section 0.8). */
+const char *zk_services_root(const char *root) NONNULL MUST_CHECK;
 void zk_mapping_init(struct zk_path *p);
 /* A reference came: it may want applications that the others do not. */
 void zk_mapping_on_reference(struct zk_path *p, const struct reference *ref);
