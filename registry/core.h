@@ -4,7 +4,7 @@
  *   registry.c    the thread: mail from others, mail to workers, the tick
  *   cache.c       which references there are: wants, unknown names, the bound, eviction
  *   reference.c   what one of them does
- *   snapshot.c    the saved lists; snapshot_revisions.c: what applications export
+ *   snapshot.c    the saved lists; snapshot_revisions.c: what applications export, snapshot_rules.c: what operators published
  *   report.c      what the admin interface shows
  */
 #pragma once
@@ -65,6 +65,7 @@ struct snapshot_entry {
 };
 
 struct store_definition;
+struct saved_rule;
 
 /* What the last run knew of the methods of a reference that has had no list yet. */
 struct saved_definitions {
@@ -121,6 +122,7 @@ struct registry {
     struct snapshot_entry *snapshot;
     struct snapshot_app *snapshot_apps;
     struct saved_definitions *saved_definitions;
+    struct saved_rule *saved_rules;
     uint64_t dirty_since_ms; /* the saved list is older than this; 0 = current */
     uint64_t save_not_before_ms;
 
@@ -222,6 +224,21 @@ void saved_definitions_write(const struct registry *r, struct store_writer *w) N
 struct saved_definitions *saved_definitions_take(const struct reference *ref) NONNULL MUST_CHECK;
 void saved_definitions_free(struct saved_definitions *s); /* NULL is fine */
 void saved_definitions_end(struct registry *r) NONNULL;
+
+/* ---- snapshot_rules.c ---- */
+/* store_reader.on_rule; `ctx` is the registry. */
+void saved_rules_load(void *ctx, const struct store_rule *v) NONNULL;
+bool saved_rules_has(const struct source *source, struct str node)
+    __attribute__((nonnull(1))) MUST_CHECK;
+/* Hands over what was saved of the node, valid during the call; from then on it is the kind's to save. */
+void saved_rules_take(const struct source *source, struct str node,
+                      void (*take)(void *ctx, struct str text), void *ctx)
+    __attribute__((nonnull(1, 3)));
+/* All that are left of configuration nodes: the registry has no others than those that were taken. */
+void saved_rules_forget_nodes(const struct source *source) NONNULL;
+/* What nobody took, and what the kinds have.  False: not all of it. */
+bool saved_rules_write(const struct registry *r, struct store_writer *w) NONNULL;
+void saved_rules_end(struct registry *r) NONNULL;
 
 /* ---- report.c ---- */
 /* `key` empty = all of them. */

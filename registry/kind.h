@@ -88,6 +88,12 @@ struct registry_kind {
     void (*print_apps)(const struct reference *ref, struct buf *out);
     /* Puts what is known of revisions of applications into the saved lists; false: not all of it.  May be NULL. */
     bool (*save)(const void *kind, struct store_writer *w);
+    /* The same for published rules.  May be NULL. */
+    bool (*save_rules)(const void *kind, struct store_writer *w);
+    /* Rules for a reference that has no list yet and whose providers, `n` of the last run, are `v`: those of that run, as
+     * long as the registry has not been read.  `own_ip` as in a list_report.  NULL: this kind has none. */
+    void (*rules)(void *kind, struct reference *ref, const struct provider *v, size_t n,
+                  struct ruleset *out, struct str *own_ip);
     /* The answer to a metadata_question; p == NULL: none.  May be NULL. */
     void (*on_metadata)(void *kind, const char *app, const char *revision, struct str json);
     /* True: there is work for the next tick. */

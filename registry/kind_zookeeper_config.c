@@ -5,7 +5,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "registry/rules.h"
-#include "registry/zk.h"
+#include "registry/zk_config.h"
 
 /*
  * Rules of 2.7 and 3.x: nodes below one directory, named after the service or the application that they are about.
@@ -19,41 +19,13 @@
 enum {
     CONFIG_AGAIN_MS = 5000, /* after an error of the directory or of a node */
     CONFIG_NODES_MAX = 65536,
-    CONFIG_APPS_MAX = 65536,
     CONFIG_READS_MAX = 64, /* in flight */
     CONFIG_OVERHEAD = 4,   /* bytes beside the path in a packet of watches */
-};
-
-struct zk_config_node {
-    UT_hash_handle hh;
-    enum rule_node kind;
-    struct str key; /* in `name`, without the kind */
-    bool present;   /* in the last list of children */
-    bool wanted;    /* concerns a reference of ours */
-    bool known;     /* read once */
-    bool in_flight;
-    bool watch_set;
-    struct list dirty; /* zk_config.dirty: to be read */
-    uint64_t not_before_ms;
-    struct rules *rules; /* in force; NULL = none */
-    char *bad;           /* why what stands there now is not in force; NULL = it is */
-    char name[];
-};
-
-/* An application whose providers we have seen. */
-struct zk_config_app {
-    UT_hash_handle hh;
-    char name[];
 };
 
 static struct zk_session *session_of(const struct zk *z)
 {
     return container_of(z->sessions.next, struct zk_session, link);
-}
-
-static const char *application_of(const struct zk *z)
-{
-    return z->source->home->opts.application;
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -77,36 +49,6 @@ static void table_remove(struct zk *z, struct zk_config_node *n)
     HASH_DEL(z->config.nodes, n);
 }
 
-static bool is_used_app(const struct zk *z, struct str name)
-{
-    struct zk_config_app *a = NULL;
-
-    HASH_FIND(hh, z->config.apps, name.n != 0 ? name.p : "", name.n, a);
-    return a != NULL;
-}
-
-static void use_app(struct zk *z, struct str name)
-{
-    struct zk_config_app *a = NULL;
-
-    if (name.n == 0 || is_used_app(z, name) || HASH_COUNT(z->config.apps) >= CONFIG_APPS_MAX)
-        return;
-    a = xcalloc(1, sizeof(*a) + name.n + 1);
-    memcpy(a->name, name.p, name.n);
-    HASH_ADD_STR(z->config.apps, name, a);
-}
-
-static void free_apps(struct zk *z)
-{
-    struct zk_config_app *a = NULL;
-    struct zk_config_app *next = NULL;
-
-    HASH_ITER(hh, z->config.apps, a, next)
-    {
-        HASH_DEL(z->config.apps, a);
-        free(a);
-    }
-}
 /* NOLINTEND(readability-function-size) */
 
 static size_t bytes_of(const struct zk *z, const struct zk_config_node *n)
@@ -120,7 +62,7 @@ static void mark_dirty(struct zk *z, struct zk_config_node *n)
         list_add(&z->config.dirty, &n->dirty);
 }
 
-static void want_node(struct zk *z, struct zk_config_node *n)
+void zk_config_want(struct zk *z, struct zk_config_node *n)
 {
     if (n->wanted || n->kind == RULE_NODE_SCRIPT)
         return;
@@ -144,59 +86,7 @@ static void free_node(struct zk *z, struct zk_config_node *n)
     free(n);
 }
 
-/* ---------------------------------------------------------------- who is concerned */
-
-static bool is_about_service(const struct zk_config_node *n)
-{
-    return str_find(n->key, ':') != n->key.n;
-}
-
-static struct zk_path *path_about(const struct zk *z, const struct zk_config_node *n)
-{
-    struct str rest = STR_NONE;
-
-    return zk_path_of((struct zk *)(uintptr_t)z, str_cut(n->key, ':', &rest)); /* NOLINT */
-}
-
-static bool has_provider_of(const struct zk_path *p, struct str application)
-{
-    list_each(l, &p->refs) {
-        const struct directory *d = container_of(l, struct zk_ref, link)->ref->directory;
-
-        for (size_t i = 0; d != NULL && i < d->n; i++) {
-            if (str_eq(d->providers[i].application, application))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Reads the lists again that the rule is about: the texts of provider URLs are not kept. */
-static void reread_concerned(struct zk *z, const struct zk_config_node *n)
-{
-    bool ours = str_is(n->key, application_of(z)) && n->kind != RULE_NODE_TAG;
-
-    if (is_about_service(n)) {
-        struct zk_path *p = path_about(z, n);
-
-        if (p != NULL)
-            zk_path_read(p);
-        return;
-    }
-    for (struct zk_path *p = z->paths, *next = NULL; p != NULL; p = next) {
-        next = p->hh.next;
-        if (ours || has_provider_of(p, n->key))
-            zk_path_read(p);
-    }
-}
-
-static bool concerns_us(const struct zk *z, const struct zk_config_node *n)
-{
-    if (is_about_service(n))
-        return path_about(z, n) != NULL;
-    return is_used_app(z, n->key) ||
-           (str_is(n->key, application_of(z)) && n->kind != RULE_NODE_TAG);
-}
+/* ---------------------------------------------------------------- content of a node */
 
 /* All that was asked for is read: who waited for it is read again. */
 static void release_held(struct zk *z)
@@ -211,8 +101,6 @@ static void release_held(struct zk *z)
         p->held = false;
     }
 }
-
-/* ---------------------------------------------------------------- content of a node */
 
 static void note_bad(struct zk *z, struct zk_config_node *n, const char *why)
 {
@@ -244,7 +132,8 @@ static void take_content(struct zk *z, struct zk_config_node *n, struct str cont
         return;
     log_info("registry", "registry %s: rule %s %s", z->source->conf.name, n->name,
              r != NULL ? "is in force" : "is none");
-    reread_concerned(z, n);
+    registry_mark_dirty(z->source->home);
+    zk_config_reread(z, n);
 }
 
 static void on_data(struct zk_session *s, struct zk_op *op)
@@ -308,30 +197,59 @@ static void read_dirty(struct zk *z, uint64_t now)
 
 /* ---------------------------------------------------------------- the directory */
 
+/* What stands there now is read later: that it is understood was seen when it was. */
+static void take_saved(void *ctx, struct str text)
+{
+    struct zk_config_node *n = ctx;
+    struct err e;
+
+    if (rules_from_node(str_from(n->name), n->kind, text, &n->rules, &e) == RULE_BAD)
+        log_warn("registry", "%s: the saved rule is not understood: %s", n->name, e.text);
+}
+
+/* NULL: the name says nothing to us, or there are too many. */
+static struct zk_config_node *add_node(struct zk *z, struct str name)
+{
+    struct zk_config_node *n = NULL;
+    struct str key = STR_NONE;
+    enum rule_node kind = rule_node_of(name, &key);
+
+    if (kind == RULE_NODE_NONE || HASH_COUNT(z->config.nodes) >= CONFIG_NODES_MAX)
+        return NULL;
+    n = xcalloc(1, sizeof(*n) + name.n + 1);
+    memcpy(n->name, name.p, name.n);
+    n->kind = kind;
+    n->key = str_sub(str_from(n->name), 0, key.n);
+    list_init(&n->dirty);
+    table_add(z, n);
+    saved_rules_take(z->source, name, take_saved, n);
+    return n;
+}
+
+struct zk_config_node *zk_config_find(struct zk *z, struct str name)
+{
+    struct zk_config_node *n = find_node(z, name);
+
+    if (n != NULL || z->config.ready || !saved_rules_has(z->source, name))
+        return n;
+    return add_node(z, name);
+}
+
 static void see_node(struct zk *z, const char *name)
 {
-    struct str key = STR_NONE;
-    enum rule_node kind = rule_node_of(str_from(name), &key);
     struct zk_config_node *n = find_node(z, str_from(name));
 
-    if (kind == RULE_NODE_NONE)
-        return;
     if (n == NULL) {
-        if (HASH_COUNT(z->config.nodes) >= CONFIG_NODES_MAX)
+        n = add_node(z, str_from(name));
+        if (n == NULL)
             return;
-        n = xcalloc(1, sizeof(*n) + strlen(name) + 1);
-        memcpy(n->name, name, strlen(name));
-        n->kind = kind;
-        n->key = str_sub(str_from(n->name), 0, key.n);
-        list_init(&n->dirty);
-        table_add(z, n);
-        if (kind == RULE_NODE_SCRIPT && str_is(n->key, application_of(z)))
+        if (n->kind == RULE_NODE_SCRIPT && str_is(n->key, z->source->home->opts.application))
             log_warn("registry", "registry %s: %s: script rules are not run", z->source->conf.name,
                      name);
     }
     n->present = true;
-    if (concerns_us(z, n)) {
-        want_node(z, n);
+    if (zk_config_concerns_us(z, n)) {
+        zk_config_want(z, n);
         if (!n->watch_set && !n->in_flight) /* it went and came back */
             mark_dirty(z, n);
     }
@@ -374,6 +292,7 @@ static void on_directory(struct zk_session *s, struct zk_op *op)
         for (size_t i = 0; i < op->n_names; i++)
             see_node(s->zk, op->names[i]);
         drop_absent(s->zk);
+        saved_rules_forget_nodes(s->zk->source); /* who is there has taken its own */
     }
     if (op->rc == ZOK) {
         zk_count_watch(s, &c->watch_set, true);
@@ -467,61 +386,7 @@ void zk_config_free(struct zk *z)
         next = n->hh.next;
         free_node(z, n);
     }
-    free_apps(z);
-}
-
-/* NULL: there is no such rule.  One that is not read yet clears `*settled`. */
-static struct rules *look_up(struct zk *z, struct str key, const char *kind, bool *settled)
-{
-    char name[REFKEY_TEXT_MAX + 64];
-    int len = snprintf(name, sizeof(name), STR_FMT "%s", STR_ARG(key), kind);
-    struct zk_config_node *n = NULL;
-
-    if (len < 0 || (size_t)len >= sizeof(name))
-        return NULL;
-    n = find_node(z, (struct str){name, (size_t)len});
-    if (n == NULL)
-        return NULL;
-    want_node(z, n);
-    *settled = *settled && n->known;
-    return n->rules;
-}
-
-static struct str service_key(const struct refkey *k, char *out, size_t cap)
-{
-    int n = snprintf(out, cap, STR_FMT ":" STR_FMT ":" STR_FMT, STR_ARG(k->interface),
-                     STR_ARG(k->version), STR_ARG(k->group));
-
-    return n > 0 && (size_t)n < cap ? (struct str){out, (size_t)n} : STR_NONE;
-}
-
-static void add_of_providers(struct zk *z, const struct zk_apps *apps, const char *kind,
-                             struct ruleset *out, bool *settled)
-{
-    for (size_t i = 0; i < apps->n; i++)
-        ruleset_add(out, look_up(z, apps->v[i], kind, settled), apps->v[i]);
-}
-
-bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey *k,
-                     const struct zk_apps *apps, struct ruleset *out)
-{
-    struct str own = str_from(application_of(z));
-    char text[REFKEY_TEXT_MAX];
-    struct str service = service_key(k, text, sizeof(text));
-    bool settled = z->config.ready;
-
-    for (size_t i = 0; i < apps->n; i++)
-        use_app(z, apps->v[i]);
-    out->n = 0;
-    ruleset_add(out, p->rules[ZK_CONFIGURATORS - ZK_CONFIGURATORS], STR_NONE);
-    ruleset_add(out, look_up(z, own, ".configurators", &settled), STR_NONE);
-    ruleset_add(out, look_up(z, service, ".configurators", &settled), STR_NONE);
-    add_of_providers(z, apps, ".tag-router", out, &settled);
-    ruleset_add(out, look_up(z, service, ".condition-router", &settled), STR_NONE);
-    add_of_providers(z, apps, ".condition-router", out, &settled);
-    ruleset_add(out, look_up(z, own, ".condition-router", &settled), STR_NONE);
-    ruleset_add(out, p->rules[ZK_ROUTERS - ZK_CONFIGURATORS], STR_NONE);
-    return settled;
+    zk_ruleset_free(z);
 }
 
 void zk_config_hold(struct zk_path *p)
@@ -530,6 +395,19 @@ void zk_config_hold(struct zk_path *p)
 
     p->held = z->config.any_held = true;
     read_dirty(z, clock_ms());
+}
+
+bool zk_config_save(const struct zk *z, struct store_writer *w)
+{
+    bool ok = true;
+
+    for (const struct zk_config_node *n = z->config.nodes; n != NULL; n = n->hh.next) {
+        if (n->rules != NULL)
+            ok = store_put_rule(w, &(const struct store_rule){str_from(z->source->conf.name),
+                                                              str_from(n->name), n->rules->text}) &&
+                 ok;
+    }
+    return ok;
 }
 
 void zk_config_report(const struct zk *z, json_t *into)

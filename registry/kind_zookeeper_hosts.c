@@ -190,15 +190,29 @@ static bool local_address(const union address *server, union address *out)
     return ok;
 }
 
+static const char *configured_ip(const struct zk *z)
+{
+    const char *ip = z->source->home->opts.consumer_address;
+
+    return ip != NULL && ip[0] != '\0' && strcmp(ip, "auto") != 0 ? ip : NULL;
+}
+
+struct str zk_own_ip(const struct zk *z)
+{
+    if (z->consumer_ip[0] != '\0')
+        return str_from(z->consumer_ip);
+    return configured_ip(z) != NULL ? str_from(configured_ip(z)) : z->source->known.consumer_ip;
+}
+
 void zk_find_consumer_ip(struct zk *z, const union address *server)
 {
-    const char *configured = z->source->home->opts.consumer_address;
+    const char *configured = configured_ip(z);
     union address a = {.sa.sa_family = AF_UNSPEC};
     struct buf b;
 
     if (z->consumer_ip[0] != '\0')
         return;
-    if (configured != NULL && configured[0] != '\0' && strcmp(configured, "auto") != 0) {
+    if (configured != NULL) {
         snprintf(z->consumer_ip, sizeof(z->consumer_ip), "%s", configured);
         return;
     }
@@ -215,4 +229,8 @@ void zk_find_consumer_ip(struct zk *z, const union address *server)
     address_print(&a, &b);
     snprintf(z->consumer_ip, sizeof(z->consumer_ip), STR_FMT, STR_ARG(buf_str(&b)));
     buf_free(&b);
+    if (str_is(z->source->known.consumer_ip, z->consumer_ip))
+        return;
+    z->source->known.consumer_ip = arena_str(&z->source->home->arena, str_from(z->consumer_ip));
+    registry_mark_dirty(z->source->home);
 }

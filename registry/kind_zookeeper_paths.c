@@ -239,8 +239,7 @@ static bool rules_are_read(const struct zk_path *p, const struct list_report *l,
 /* The list is complete. */
 static void on_providers(struct zk_path *p, const struct zk_op *op)
 {
-    struct list_report l = {.exists = op->rc == ZOK,
-                            .consumer_ip = str_from(p->session->zk->consumer_ip)};
+    struct list_report l = {.exists = op->rc == ZOK, .consumer_ip = zk_own_ip(p->session->zk)};
     struct zk_apps apps = {.n = 0};
     struct arena a;
     struct str *urls = NULL;
@@ -462,6 +461,7 @@ static struct zk_path *new_path(struct zk *z, struct str interface)
     list_init(&p->link);
     list_add(&p->session->paths, &p->link);
     table_add(z, p);
+    zk_rules_start(p);
     return p;
 }
 
@@ -510,22 +510,40 @@ static void free_path(struct zk_path *p)
     free(p);
 }
 
-void zk_watch(void *kind, struct reference *ref)
+static struct zk_ref *zk_ref_of(struct zk *z, struct reference *ref)
 {
-    struct zk *z = kind;
     struct zk_ref *zr = ref->kind_ref;
 
-    if (zr == NULL) {
-        zr = xcalloc(1, sizeof(*zr));
-        zr->ref = ref;
-        zr->path = zk_path_of(z, ref->key.interface);
-        if (zr->path == NULL)
-            zr->path = new_path(z, ref->key.interface);
-        list_init(&zr->queue);
-        list_init(&zr->link);
-        list_add(&zr->path->refs, &zr->link);
-        ref->kind_ref = zr;
-    }
+    if (zr != NULL)
+        return zr;
+    zr = xcalloc(1, sizeof(*zr));
+    zr->ref = ref;
+    zr->path = zk_path_of(z, ref->key.interface);
+    if (zr->path == NULL)
+        zr->path = new_path(z, ref->key.interface);
+    list_init(&zr->queue);
+    list_init(&zr->link);
+    list_add(&zr->path->refs, &zr->link);
+    ref->kind_ref = zr;
+    return zr;
+}
+
+void zk_rules_of(void *kind, struct reference *ref, const struct provider *v, size_t n,
+                 struct ruleset *out, struct str *own_ip)
+{
+    struct zk *z = kind;
+    struct zk_apps apps = {.n = 0};
+
+    for (size_t i = 0; i < n; i++)
+        add_app(&apps, v[i].application);
+    (void)zk_config_rules(z, zk_ref_of(z, ref)->path, &ref->key, &apps, out);
+    *own_ip = zk_own_ip(z);
+}
+
+void zk_watch(void *kind, struct reference *ref)
+{
+    const struct zk_ref *zr = zk_ref_of(kind, ref);
+
     zk_mapping_on_reference(zr->path, ref);
     zr->path->next_read_ms = 0; /* who is new does not wait for the pace of changes */
     zk_path_read(zr->path);

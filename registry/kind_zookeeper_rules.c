@@ -15,7 +15,7 @@ static int by_text(const void *a, const void *b)
 static void add_node(const struct zk_path *p, const struct zk_op *op, enum rule_node kind,
                      const char *name, struct rules *r)
 {
-    struct str own_ip = str_from(p->session->zk->consumer_ip);
+    struct str own_ip = zk_own_ip(p->session->zk);
     struct str url = STR_NONE;
     struct err e = {0};
 
@@ -24,9 +24,14 @@ static void add_node(const struct zk_path *p, const struct zk_op *op, enum rule_
         log_warn("registry", "%s: a rule is skipped: %s", op->path, e.text);
 }
 
+static enum rule_node kind_of(enum zk_category c)
+{
+    return c == ZK_ROUTERS ? RULE_NODE_CONDITION : RULE_NODE_CONFIGURATORS;
+}
+
 static struct rules *read_set(const struct zk_path *p, enum zk_category c, const struct zk_op *op)
 {
-    enum rule_node kind = c == ZK_ROUTERS ? RULE_NODE_CONDITION : RULE_NODE_CONFIGURATORS;
+    enum rule_node kind = kind_of(c);
     struct rules *r = NULL;
 
     if (op->n_names == 0)
@@ -51,6 +56,7 @@ static void use(struct zk_path *p, enum zk_category c, struct rules *r)
     log_info("registry", "%s: %zu %s in force", p->interface,
              r != NULL ? r->overrides.n + r->n_conditions : 0,
              c == ZK_ROUTERS ? "routers" : "configurators");
+    registry_mark_dirty(p->session->zk->source->home);
 }
 
 void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op)
@@ -61,4 +67,74 @@ void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op
 void zk_rules_none(struct zk_path *p, enum zk_category c)
 {
     use(p, c, NULL);
+}
+
+/* ---------------------------------------------------------------- saved ones */
+
+static const enum zk_category sets[] = {ZK_CONFIGURATORS, ZK_ROUTERS};
+
+static struct str saved_name(const struct zk_path *p, enum zk_category c, struct arena *a)
+{
+    return arena_printf(a, "%s/%s", p->interface, c == ZK_ROUTERS ? "routers" : "configurators");
+}
+
+struct saved_set {
+    const struct zk_path *path;
+    enum zk_category category;
+    struct rules *rules;
+};
+
+static void take_saved(void *ctx, struct str text)
+{
+    struct saved_set *s = ctx;
+    const struct zk *z = s->path->session->zk;
+    struct arena a;
+
+    arena_init(&a);
+    s->rules = rules_from_saved_urls(arena_printf(&a, "%s/" STR_FMT, z->source->conf.root,
+                                                  STR_ARG(saved_name(s->path, s->category, &a))),
+                                     kind_of(s->category), text, zk_own_ip(z));
+    arena_free(&a);
+}
+
+void zk_rules_start(struct zk_path *p)
+{
+    struct arena a;
+
+    arena_init(&a);
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        struct saved_set s = {.path = p, .category = sets[i]};
+
+        saved_rules_take(p->session->zk->source, saved_name(p, sets[i], &a), take_saved, &s);
+        p->rules[sets[i] - ZK_CONFIGURATORS] = s.rules;
+    }
+    arena_free(&a);
+}
+
+static bool save_path(const struct zk_path *p, struct store_writer *w)
+{
+    struct arena a;
+    bool ok = true;
+
+    arena_init(&a);
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        const struct rules *r = p->rules[sets[i] - ZK_CONFIGURATORS];
+        const struct store_rule v = {.registry = str_from(p->session->zk->source->conf.name),
+                                     .node = saved_name(p, sets[i], &a),
+                                     .text = r != NULL ? r->text : STR_NONE};
+
+        ok = (r == NULL || store_put_rule(w, &v)) && ok;
+    }
+    arena_free(&a);
+    return ok;
+}
+
+bool zk_save_rules(const void *kind, struct store_writer *w)
+{
+    const struct zk *z = kind;
+    bool ok = zk_config_save(z, w);
+
+    for (const struct zk_path *p = z->paths; p != NULL; p = p->hh.next)
+        ok = save_path(p, w) && ok;
+    return ok;
 }

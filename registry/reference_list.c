@@ -48,12 +48,14 @@ static bool read_url(const struct reference *ref, const struct list_report *l, s
     const struct conf_consumer consumer = {.ip = l->consumer_ip,
                                            .application = str_from(ref->home->opts.application),
                                            .key = ref->key};
+    static const struct ruleset none = {.n = 0};
 
     if (ref->source->kind->fixed)
         return provider_from_address(url, &ref->key, a, out, e);
-    if (l->rules == NULL || l->rules->n == 0)
+    if (party == NULL && (l->rules == NULL || l->rules->n == 0))
         return provider_from_url(url, a, out, e);
-    return provider_from_url_under(url, l->rules, &consumer, a, out, party, e);
+    return provider_from_url_under(url, l->rules != NULL ? l->rules : &none, &consumer, a, out,
+                                   party, e);
 }
 
 /* URL texts to the providers of this reference; garbage is skipped and told. */
@@ -156,11 +158,26 @@ static void enter_by_list(struct reference *ref)
     reference_enter(ref, ref->directory->n != 0 ? REFERENCE_READY : REFERENCE_EMPTY);
 }
 
+/* Configurators have had their effect on what was saved; conditions and tags have theirs now. */
+static void route_saved(struct reference *ref, struct directory *d, struct routing_source *src)
+{
+    UNFILLED struct ruleset rules;
+    struct str ip = STR_NONE;
+
+    rules.n = 0;
+    if (ref->source->kind->rules != NULL)
+        ref->source->kind->rules(ref->source->impl, ref, src->listed, src->n, &rules, &ip);
+    src->rules = rules.v;
+    src->n_rules = rules.n;
+    route(ref, d, src, ip);
+}
+
 bool reference_use_snapshot(struct reference *ref)
 {
     const struct snapshot_entry *e = snapshot_find(ref->home, ref->source, ref->key_text);
     struct arena a;
     struct provider *v = NULL;
+    struct routing_party *parties = NULL;
     size_t n = 0;
 
     if (e == NULL || ref->directory != NULL)
@@ -168,13 +185,15 @@ bool reference_use_snapshot(struct reference *ref)
     ref->was_empty = e->n == 0; /* not pinned yet: it is counted then */
     arena_init(&a);
     v = arena_alloc(&a, (e->n + 1) * sizeof(*v));
-    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v, NULL);
+    parties = arena_alloc(&a, (e->n + 1) * sizeof(*parties));
+    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v, parties);
     if (n != 0) {
         ref->czxid = e->czxid;
         reference_enter(ref, REFERENCE_SNAPSHOT);
         struct directory *d = directory_build(&ref->key, v, n, DIRECTORY_SNAPSHOT);
 
-        route(ref, d, &(const struct routing_source){.old = NULL}, STR_NONE);
+        route_saved(ref, d,
+                    &(struct routing_source){.listed = v, .parties = parties, .n = n, .old = NULL});
         use_directory(ref, d);
         ref->last_change_wall_ms = e->saved_wall_ms;
     }

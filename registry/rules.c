@@ -37,6 +37,7 @@ struct rules *rules_new(struct str name)
     ref_init(&r->refs);
     arena_init(&r->arena);
     r->name = arena_str(&r->arena, name);
+    buf_init(&r->urls, RULES_TEXT_MAX);
     return r;
 }
 
@@ -52,6 +53,7 @@ void rules_put(struct rules *r)
     if (r == NULL || !ref_put(&r->refs))
         return;
     arena_free(&r->arena);
+    buf_free(&r->urls);
     free(r);
 }
 
@@ -89,6 +91,7 @@ enum rule_result rules_from_node(struct str name, enum rule_node kind, struct st
     struct str text = arena_str(&r->arena, content);
     enum rule_result result = RULE_NONE;
 
+    r->text = text;
     add_hash(r, text);
     if (kind == RULE_NODE_CONFIGURATORS)
         result = configurators_from_yaml(text, DUBBO_33, &r->arena, &r->overrides, e);
@@ -138,14 +141,18 @@ enum rule_result rules_add_url(struct rules *r, enum rule_node kind, struct str 
                                                           e)
                                   : add_router(r, url, own_ip, e);
 
-    if (result == RULE_OK)
+    if (result == RULE_OK) {
         add_hash(r, url);
+        buf_add_str(&r->urls, url);
+        buf_add_u8(&r->urls, '\n');
+    }
     return result;
 }
 
 struct rules *rules_finish(struct rules *r)
 {
     configurators_sort(&r->overrides);
+    r->text = r->urls.failed ? STR_NONE : buf_str(&r->urls);
     /* ascending, so that the one with the higher priority has the last word; few, and mostly in order */
     for (size_t i = 1; i < r->n_conditions; i++) {
         struct condition_rule c = r->conditions[i];
@@ -159,6 +166,21 @@ struct rules *rules_finish(struct rules *r)
         return r;
     rules_put(r);
     return NULL;
+}
+
+struct rules *rules_from_saved_urls(struct str name, enum rule_node kind, struct str text,
+                                    struct str own_ip)
+{
+    struct rules *r = rules_new(name);
+    struct str rest = arena_str(&r->arena, text);
+
+    while (rest.n != 0) {
+        struct err e;
+
+        if (rules_add_url(r, kind, str_cut(rest, '\n', &rest), own_ip, &e) == RULE_BAD)
+            log_warn("registry", STR_FMT ": a saved rule is skipped: %s", STR_ARG(name), e.text);
+    }
+    return rules_finish(r);
 }
 
 /* ---------------------------------------------------------------- sets */

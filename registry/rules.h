@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/ref.h"
 #include "registry/configurator.h"
 #include "registry/rule.h"
@@ -19,11 +20,16 @@ struct rules {
     struct arena arena;
     uint64_t hash;   /* of the texts: the same rules have the same */
     struct str name; /* of the node, for people */
+    struct buf urls; /* of 2.6, each with a line's end */
+    struct str text; /* what it was read from, for the saved lists: the node's content, or `urls` */
     struct configurators overrides;
     struct condition_rule *conditions; /* in the order in which they filter */
     size_t n_conditions;
     struct tag_rule *tags; /* NULL = none */
 };
+
+/* Of `text`; rules with a longer one are not saved.  A node of ZooKeeper is not longer. */
+enum { RULES_TEXT_MAX = 1 << 20 };
 
 /* What a configuration node is about, by the end of its name. */
 enum rule_node {
@@ -43,12 +49,15 @@ enum rule_result rules_from_node(struct str name, enum rule_node kind, struct st
 
 /* The rules of children of …/configurators and …/routers, added one by one. */
 struct rules *rules_new(struct str name) MUST_CHECK;
-/* A decoded child; RULE_BAD leaves the others as they are.  `own_ip` = the consumer's. */
+/* A decoded child in the arena of `r`; RULE_BAD leaves the others as they are.  `own_ip` = the consumer's. */
 enum rule_result rules_add_url(struct rules *r, enum rule_node kind, struct str url,
                                struct str own_ip, struct err *e)
     __attribute__((nonnull(1, 5))) MUST_CHECK;
 /* Puts them into the order in which they apply.  NULL, and `r` is gone, when there are none. */
 struct rules *rules_finish(struct rules *r) NONNULL MUST_CHECK;
+/* `text` of such rules to the same rules again; NULL when there are none. */
+struct rules *rules_from_saved_urls(struct str name, enum rule_node kind, struct str text,
+                                    struct str own_ip) MUST_CHECK;
 
 struct rules *rules_get(struct rules *r); /* NULL is fine */
 void rules_put(struct rules *r);          /* NULL is fine */

@@ -8,6 +8,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "registry/core.h"
+#include "registry/routing.h"
 
 enum { REST_FACTOR = 10 }; /* a save that took a second is followed by ten without one */
 
@@ -37,6 +38,7 @@ static void entry_add(struct registry *r, struct snapshot_entry *e)
 void snapshot_free(struct registry *r)
 {
     saved_definitions_end(r);
+    saved_rules_end(r);
     while (r->snapshot != NULL) {
         struct snapshot_entry *e = r->snapshot;
 
@@ -58,6 +60,7 @@ static void on_registry(void *ctx, const struct store_registry *s)
         return;
     source->known.max_zxid = s->max_zxid;
     source->known.root_czxid = s->root_czxid;
+    source->known.consumer_ip = arena_str(&source->home->arena, s->consumer_ip);
 }
 
 static void on_entry(void *ctx, const struct store_entry *s)
@@ -107,6 +110,7 @@ void snapshot_load(struct registry *r)
     struct store_reader reader = {.on_registry = on_registry,
                                   .on_entry = on_entry,
                                   .on_revision = on_revision,
+                                  .on_rule = saved_rules_load,
                                   .on_definition = saved_definitions_load,
                                   .ctx = r};
     struct err e = {0};
@@ -161,6 +165,26 @@ static bool is_worth_saving(const struct provider *p)
     return p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS;
 }
 
+/* Rules may ask for parameters of the URL that nobody else needs: they are kept where there are rules. */
+static void print_provider(const struct directory *d, size_t i, struct buf *out)
+{
+    const struct routing_party *p = d->rules != NULL ? &d->rules->parties[i] : NULL;
+    size_t n = 0;
+
+    buf_truncate(out, 0);
+    provider_print(&d->providers[i], out);
+    for (size_t j = 0; j < out->len; j++)
+        n += out->data[j] == '&' ? 1 : 0;
+    for (size_t j = 0; p != NULL && j < p->n_params && n < URL_PARAMS_MAX - 1; j++) {
+        const struct url_param *q = &p->params[j];
+
+        if (out->len + q->key.n + q->value.n + 2 > URL_MAX || url_peek(buf_str(out), q->key).n != 0)
+            continue;
+        buf_printf(out, "&" STR_FMT "=" STR_FMT, STR_ARG(q->key), STR_ARG(q->value));
+        n++;
+    }
+}
+
 static bool put_reference(struct store_writer *w, const struct reference *ref)
 {
     const struct directory *d = ref->directory;
@@ -186,8 +210,7 @@ static bool put_reference(struct store_writer *w, const struct reference *ref)
     for (size_t i = 0; i < d->n; i++) {
         if (!is_worth_saving(&d->providers[i]))
             continue;
-        buf_truncate(&text, 0);
-        provider_print(&d->providers[i], &text);
+        print_provider(d, i, &text);
         urls[e.n_urls++] = arena_str(&a, buf_str(&text));
     }
     e.urls = urls;
@@ -233,8 +256,9 @@ static bool write_all(struct registry *r, struct err *e)
     for (const struct snapshot_entry *s = r->snapshot; s != NULL; s = s->hh.next)
         ok = put_unasked(r, w, s) && ok;
     ok = snapshot_put_revisions(r, w) && ok;
+    ok = saved_rules_write(r, w) && ok;
     if (!ok)
-        log_warn("registry", "not all provider lists fit into the file of saved lists");
+        log_warn("registry", "not all provider lists and rules fit into the file of saved lists");
     saved_definitions_write(r, w);
     return store_commit(w, e);
 }

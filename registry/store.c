@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fatal.h"
@@ -20,7 +22,7 @@
 enum { FLUSH_AT = 256 << 10, CLOSING_BYTES = 256 };
 
 /* Which part of the document is being written. */
-enum part { PART_REGISTRIES, PART_ENTRIES, PART_REVISIONS, PART_DEFINITIONS };
+enum part { PART_REGISTRIES, PART_ENTRIES, PART_REVISIONS, PART_RULES, PART_DEFINITIONS };
 
 struct store_writer {
     int dir;
@@ -29,6 +31,7 @@ struct store_writer {
     size_t n_registries;
     size_t n_entries;
     size_t n_revisions;
+    size_t n_rules;
     size_t n_definitions;
     size_t written; /* bytes given to `out` so far */
     uint64_t sum;
@@ -140,13 +143,18 @@ bool store_put_registry(struct store_writer *w, const struct store_registry *r)
     ASSERT(w->part == PART_REGISTRIES);
 
     if (w->n_registries == STORE_REGISTRIES_MAX || r->name.n > STORE_NAME_MAX ||
-        !url_text_ok(r->name))
+        !url_text_ok(r->name) || !url_text_ok(r->consumer_ip))
         return false;
     buf_truncate(&w->line, 0);
     buf_add_str(&w->line, STR("{\"name\":"));
     add_string(&w->line, r->name);
-    buf_printf(&w->line, ",\"max_zxid\":%lld,\"root_czxid\":%lld}", (long long)r->max_zxid,
+    buf_printf(&w->line, ",\"max_zxid\":%lld,\"root_czxid\":%lld", (long long)r->max_zxid,
                (long long)r->root_czxid);
+    if (r->consumer_ip.n != 0) {
+        buf_add_str(&w->line, STR(",\"consumer_ip\":"));
+        add_string(&w->line, r->consumer_ip);
+    }
+    buf_add_u8(&w->line, '}');
     return emit_line(w, &w->n_registries);
 }
 
@@ -266,6 +274,39 @@ bool store_put_revision(struct store_writer *w, const struct store_revision *v)
     begin(w, PART_REVISIONS, STR("\n" STORE_REVISIONS "\n"));
     compose_revision(v, &w->line);
     return emit_line(w, &w->n_revisions);
+}
+
+/* The text is an operator's: any text with any line ends.  False: no UTF-8. */
+static bool add_any_string(struct buf *line, struct str s)
+{
+    json_t *v = json_stringn(s.n != 0 ? s.p : "", s.n);
+    char *text = v != NULL ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+
+    if (text != NULL)
+        buf_add_str(line, str_from(text));
+    free(text);
+    json_decref(v);
+    return text != NULL;
+}
+
+bool store_put_rule(struct store_writer *w, const struct store_rule *v)
+{
+    begin(w, PART_ENTRIES, STR(""));
+    if (w->n_rules == STORE_RULES_MAX || v->registry.n > STORE_NAME_MAX ||
+        v->node.n > STORE_RULE_NODE_MAX || v->text.n > STORE_RULE_MAX ||
+        !url_text_ok(v->registry) || !url_text_ok(v->node))
+        return false;
+    buf_truncate(&w->line, 0);
+    buf_add_str(&w->line, STR("{\"registry\":"));
+    add_string(&w->line, v->registry);
+    buf_add_str(&w->line, STR(",\"node\":"));
+    add_string(&w->line, v->node);
+    buf_add_str(&w->line, STR(",\"text\":"));
+    if (!add_any_string(&w->line, v->text))
+        return false;
+    buf_add_u8(&w->line, '}');
+    begin(w, PART_RULES, STR("\n" STORE_RULES "\n"));
+    return emit_line(w, &w->n_rules);
 }
 
 bool store_put_definition(struct store_writer *w, const struct store_definition *d)

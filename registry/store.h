@@ -29,13 +29,17 @@ enum {
     STORE_REVISIONS_MAX = 20000,
     STORE_DEFINITIONS_MAX = 100000,
     STORE_APPLICATION_MAX = 512,
+    STORE_RULES_MAX = 100000,
+    STORE_RULE_NODE_MAX = 1024,
+    STORE_RULE_MAX = 1 << 20,
 };
 
 /* What is remembered of a registry as a whole. */
 struct store_registry {
     struct str name;
-    int64_t max_zxid;   /* the largest one ever seen */
-    int64_t root_czxid; /* of the root node; 0 = unknown */
+    int64_t max_zxid;       /* the largest one ever seen */
+    int64_t root_czxid;     /* of the root node; 0 = unknown */
+    struct str consumer_ip; /* our own address, which rules may name; empty = unknown */
 };
 
 struct store_entry {
@@ -64,16 +68,24 @@ struct store_definition {
     struct str text; /* written: definition_print's; read: JSON, which definition_read judges */
 };
 
+/* Rules as an operator published them. */
+struct store_rule {
+    struct str registry; /* name */
+    struct str node; /* of a configuration node, or INTERFACE/routers, INTERFACE/configurators */
+    struct str text; /* its content; of the latter URLs, each with a line's end */
+};
+
 /* ---- writing ---- */
 struct store_writer;
 
 /* Opens the temporary file; NULL with a sentence. */
 struct store_writer *store_begin(const char *dir, struct err *e) NONNULL MUST_CHECK;
-/* Registries come first, then entries, revisions, definitions.  False when the file is full
+/* Registries come first, then entries, revisions, rules, definitions.  False when the file is full
  * (or failed before): the entry is left out, the file stays valid. */
 bool store_put_registry(struct store_writer *w, const struct store_registry *r) NONNULL;
 bool store_put_entry(struct store_writer *w, const struct store_entry *s) NONNULL;
 bool store_put_revision(struct store_writer *w, const struct store_revision *v) NONNULL;
+bool store_put_rule(struct store_writer *w, const struct store_rule *v) NONNULL;
 bool store_put_definition(struct store_writer *w, const struct store_definition *d) NONNULL;
 /* Syncs, renames, syncs the directory and frees `w`.  False with the first error; the old file is then
  * still there. */
@@ -96,6 +108,7 @@ struct store_reader {
     void (*on_registry)(void *ctx, const struct store_registry *r);
     void (*on_entry)(void *ctx, const struct store_entry *s);       /* valid during the call only */
     void (*on_revision)(void *ctx, const struct store_revision *v); /* as well */
+    void (*on_rule)(void *ctx, const struct store_rule *v);         /* as well */
     void (*on_definition)(void *ctx, const struct store_definition *d); /* as well */
     void *ctx;
     size_t n_ignored; /* set by store_load: entries that could not be read */

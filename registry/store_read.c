@@ -77,7 +77,9 @@ static bool deliver_registry(const json_t *o, struct store_reader *r)
 
     if (!get_text(o, "name", STORE_NAME_MAX, &g.name) ||
         !get_number(o, "max_zxid", INT64_MIN, &g.max_zxid) ||
-        !get_number(o, "root_czxid", INT64_MIN, &g.root_czxid))
+        !get_number(o, "root_czxid", INT64_MIN, &g.root_czxid) ||
+        (json_object_get(o, "consumer_ip") != NULL &&
+         !get_text(o, "consumer_ip", URL_HOST_MAX, &g.consumer_ip)))
         return false;
     r->on_registry(r->ctx, &g);
     return true;
@@ -127,11 +129,14 @@ static bool deliver_entry(const json_t *o, struct store_reader *r)
     return ok;
 }
 
+static struct str text_or_none(const json_t *v)
+{
+    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)} : STR_NONE;
+}
+
 static struct str item_text(const json_t *list, size_t i)
 {
-    const json_t *v = json_array_get(list, i);
-
-    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)} : STR_NONE;
+    return text_or_none(json_array_get(list, i));
 }
 
 /* [interface, protocol, path, port, query] */
@@ -173,6 +178,19 @@ static bool deliver_revision(const json_t *o, struct store_reader *r)
     return ok;
 }
 
+static bool deliver_rule(const json_t *o, struct store_reader *r)
+{
+    const json_t *text = json_object_get(o, "text");
+    struct store_rule v = {.text = text_or_none(text)};
+
+    if (!json_is_string(text) || v.text.n > STORE_RULE_MAX ||
+        !get_text(o, "registry", STORE_NAME_MAX, &v.registry) ||
+        !get_text(o, "node", STORE_RULE_NODE_MAX, &v.node))
+        return false;
+    r->on_rule(r->ctx, &v);
+    return true;
+}
+
 static bool deliver_definition(const json_t *o, struct store_reader *r)
 {
     struct store_definition d = {0};
@@ -203,6 +221,7 @@ static const struct {
     {STORE_REGISTRIES_MAX, deliver_registry, ""},
     {STORE_ENTRIES_MAX, deliver_entry, STORE_MIDDLE},
     {STORE_REVISIONS_MAX, deliver_revision, STORE_REVISIONS},
+    {STORE_RULES_MAX, deliver_rule, STORE_RULES},
     {STORE_DEFINITIONS_MAX, deliver_definition, STORE_DEFINITIONS},
 };
 

@@ -256,6 +256,8 @@ void zk_resolve_hosts(struct str hosts, struct resolver *r, struct buf *out, str
 void zk_print_address(const union address *a, char *out, size_t cap);
 /* Once: the address that others see us under, on the way to `server` (AF_UNSPEC = not known). */
 void zk_find_consumer_ip(struct zk *z, const union address *server);
+/* Our own address, before the first session that of the last run; empty = unknown. */
+struct str zk_own_ip(const struct zk *z) NONNULL MUST_CHECK;
 
 /* ---- paths ---- */
 void zk_watch(void *kind, struct reference *ref);
@@ -280,6 +282,12 @@ void zk_remove_watch(struct zk_session *s, const char *path);
 /* The children of a category of rules, answered by `op`, are in force from now on. */
 void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op);
 void zk_rules_none(struct zk_path *p, enum zk_category c);
+/* Those of the last run, until they are read. */
+void zk_rules_start(struct zk_path *p);
+bool zk_save_rules(const void *kind, struct store_writer *w);
+/* registry_kind.rules */
+void zk_rules_of(void *kind, struct reference *ref, const struct provider *v, size_t n,
+                 struct ruleset *out, struct str *own_ip);
 
 /* ---- configuration nodes ---- */
 /* Applications of providers. */
@@ -299,6 +307,7 @@ bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey 
                      const struct zk_apps *apps, struct ruleset *out);
 /* Such a list is not handed on; `p` is read again when its rules are there. */
 void zk_config_hold(struct zk_path *p);
+bool zk_config_save(const struct zk *z, struct store_writer *w);
 void zk_config_report(const struct zk *z, json_t *into);
 
 /* ---- ACLs ---- */

@@ -9,6 +9,7 @@
 #include "base/fatal.h"
 #include "registry/definition.h"
 #include "registry/provider.h"
+#include "registry/rules.h"
 #include "registry/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,6 +43,24 @@ static void on_revision(void *ctx, const struct store_revision *v)
         ASSERT(app_service_ok(&v->services.services[i]));
 }
 
+static void on_rule(void *ctx, const struct store_rule *v)
+{
+    static const enum rule_node kinds[] = {RULE_NODE_CONFIGURATORS, RULE_NODE_CONDITION,
+                                           RULE_NODE_TAG};
+    struct rules *r = NULL;
+    struct err e;
+
+    (void)ctx;
+    ASSERT(v->node.n <= STORE_RULE_NODE_MAX && v->text.n <= STORE_RULE_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        r = NULL;
+        if (rules_from_node(v->node, kinds[i], v->text, &r, &e) == RULE_OK)
+            ASSERT(r->text.n == v->text.n);
+        rules_put(r);
+        rules_put(rules_from_saved_urls(v->node, kinds[i], v->text, STR("10.0.0.1")));
+    }
+}
+
 static void on_definition(void *ctx, const struct store_definition *s)
 {
     struct definition *d = NULL;
@@ -60,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct store_reader r = {.on_registry = on_registry,
                              .on_entry = on_entry,
                              .on_revision = on_revision,
+                             .on_rule = on_rule,
                              .on_definition = on_definition,
                              .ctx = &a};
     struct buf b;
