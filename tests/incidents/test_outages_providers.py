@@ -131,12 +131,17 @@ def stopped_providers():
     load = kit.Load(PATH, "[]", 4)
     for s in stubs:
         kit.Providers(owner, IFACE).remove(s.port)
-    kit.wait_until(lambda: h.post("/%s/goodbye" % IFACE, "[]")[0] != 200 or all(
-        x["state"] == "readonly" for x in endpoints(g).values()), 5, "both have said goodbye")
-    time.sleep(0.3)  # calls that were on their way
-    told = [s.numbers()["calls"] for s in stubs]
-    time.sleep(0.3)
-    assert [s.numbers()["calls"] for s in stubs] == told, "called after its goodbye"
+    def both_said_it():
+        h.post("/%s/goodbye" % IFACE, "[]")
+        return all(x["state"] == "readonly" for x in endpoints(g).values())
+
+    def nothing_comes():
+        told = [s.numbers()["calls"] for s in stubs]
+        time.sleep(0.3)
+        return [s.numbers()["calls"] for s in stubs] == told
+
+    kit.wait_until(both_said_it, 5, "both have said goodbye")
+    kit.wait_until(nothing_comes, 3, "what was on its way has come, and nothing else though clients go on")
     for s in stubs:
         s.kill(signal.SIGTERM)
     begin = time.monotonic()
