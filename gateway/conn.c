@@ -18,6 +18,7 @@ enum {
     DEAD_AFTER = 3,    /* heartbeats without a byte read */
     SUSPECT_AFTER = 5, /* calls in a row that timed out without a byte read */
     PROBE_MS = 1000,
+    DIAL_AGAIN_MS = 250, /* the kernel would send a lost SYN again after 1 s */
     GREETING_MS = 10000, /* a cold or busy provider needs longer to answer than to connect */
     GREET_AGAIN_MS = 250,
     SERIAL = 2, /* Hessian2 */
@@ -74,6 +75,15 @@ void conn_end_flight(struct conn *c, struct flight *f)
 
 /* ---------------------------------------------------------------- closing */
 
+static void drop_second(struct conn *c)
+{
+    if (c->second_fd < 0)
+        return;
+    ev_io_stop(c->w->loop, &c->second);
+    close(c->second_fd);
+    c->second_fd = -1;
+}
+
 static void fail_flight(struct conn *c, struct flight *f)
 {
     bool written = c->sent > f->start;
@@ -103,6 +113,7 @@ void conn_close(struct conn *c)
     ev_timer_stop(c->w->loop, &c->timer);
     close(c->fd);
     c->fd = -1;
+    drop_second(c);
     list_remove(&c->dirty);
     list_add(&c->w->dead, &c->dead);
     if (c->flights.n != 0)
@@ -321,7 +332,7 @@ static void on_greeting_timer(struct conn *c)
 {
     uint64_t age = clock_ms() - c->opened_ms;
 
-    if (!c->greeted || age >= GREETING_MS || !send_greeting(c))
+    if (age >= GREETING_MS || !send_greeting(c))
         connect_failed(c);
     else
         arm(c, GREET_AGAIN_MS);
@@ -331,6 +342,7 @@ static void on_connected(struct conn *c)
 {
     int error = dial_error(c->fd);
 
+    drop_second(c);
     if (error != 0 || !send_greeting(c)) {
         c->by_peer = error == 0 || error == ECONNREFUSED || error == ECONNRESET;
         connect_failed(c);
@@ -341,13 +353,64 @@ static void on_connected(struct conn *c)
     arm(c, GREET_AGAIN_MS);
 }
 
+/* The later SYN was answered first, in whatever way: this is the connection now. */
+static void on_second(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = container_of(io, struct conn, second);
+
+    ev_io_stop(loop, &c->second);
+    ev_io_stop(loop, &c->io);
+    close(c->fd);
+    c->fd = c->second_fd;
+    c->second_fd = -1;
+    ev_io_set(&c->io, c->fd, EV_WRITE);
+    ev_io_start(loop, &c->io);
+    on_connected(c);
+}
+
+/* Takes the place of the one before.  The first attempt stays, for providers that are further away than DIAL_AGAIN_MS.
+ * Half of the worker's dials at most, so that among thousands that are silent new ones are still asked. */
+static void dial_second(struct conn *c)
+{
+    if (!wctx_may_dial(c->w, WCTX_DIALS_PER_S / 2))
+        return;
+    drop_second(c);
+    c->second_fd = dial(&c->addr);
+    if (c->second_fd < 0)
+        return;
+    ev_io_init(&c->second, on_second, c->second_fd, EV_WRITE);
+    ev_io_start(c->w->loop, &c->second);
+}
+
+static void arm_dial(struct conn *c, uint64_t age_ms)
+{
+    uint64_t left = c->opts.connect_timeout_ms - age_ms;
+
+    arm(c, left < DIAL_AGAIN_MS ? left : DIAL_AGAIN_MS);
+}
+
+static void on_dial_timer(struct conn *c)
+{
+    uint64_t age = clock_ms() - c->opened_ms;
+
+    if (age >= c->opts.connect_timeout_ms) {
+        connect_failed(c);
+        return;
+    }
+    dial_second(c);
+    arm_dial(c, age);
+}
+
 static void on_timer(struct ev_loop *loop, ev_timer *t, int events)
 {
     struct conn *c = container_of(t, struct conn, timer);
     uint64_t now = clock_ms();
 
     if (c->state == CONN_CONNECTING) {
-        on_greeting_timer(c);
+        if (c->greeted)
+            on_greeting_timer(c);
+        else
+            on_dial_timer(c);
         return;
     }
     if (c->probe_until_ms != 0 && now >= c->probe_until_ms) { /* half open */
@@ -449,6 +512,8 @@ struct conn *conn_open(struct wctx *w, const union address *addr, const struct c
     c = xcalloc(1, sizeof(*c));
     c->w = w;
     c->fd = fd;
+    c->second_fd = -1;
+    c->addr = *addr;
     c->state = CONN_CONNECTING;
     c->opts = *opts;
     c->on_state = on_state;
@@ -465,7 +530,7 @@ struct conn *conn_open(struct wctx *w, const union address *addr, const struct c
     ev_io_init(&c->io, on_io, fd, EV_WRITE);
     ev_io_start(w->loop, &c->io);
     ev_timer_init(&c->timer, on_timer, 0., 0.);
-    arm(c, opts->connect_timeout_ms);
+    arm_dial(c, 0);
     counter_add(&w->stats.connects, 1);
     return c;
 }

@@ -20,6 +20,9 @@ struct conn {
     void *ctx;
     ev_io io;
     int events; /* what io waits for; libev keeps flags of its own in io.events */
+    union address addr;
+    int second_fd; /* a later SYN beside the one of `fd`, while that has no answer; -1 = none */
+    ev_io second;
     ev_timer timer;
     struct flights flights;
     struct buf in; /* what is left of the last read: a frame that is not whole */

@@ -14,8 +14,9 @@ enum {
     /* one second and no more: a provider that comes back on its port is used again within it, also while
      * the registry is down and cannot tell (docs/REGISTRY.md section 9.4) */
     BACKOFF_MAX_MS = 700, /* and a fifth of it for chance */
+    /* an attempt that nobody answered took its time already; what is lost next must go out soon after the network heals */
+    BACKOFF_SILENT_MAX_MS = 250,
     STABLE_MS = 1000,
-    DIALS_PER_S = 1000, /* in the background */
 };
 
 /* What a peer is known by: the bytes of the address that matter. */
@@ -47,8 +48,6 @@ struct peer {
 struct peers {
     struct wctx *w;
     struct peer *by_key;
-    uint64_t dials_since_ms;
-    unsigned n_dials;
 };
 
 static void make_key(const union address *a, struct peer_key *k)
@@ -154,12 +153,12 @@ static void remember(struct peer *p, const char *what)
 }
 
 /* Doubles up to the maximum, with ±20 % so that workers and gateways do not come in step. */
-static void back_off(struct peer *p)
+static void back_off(struct peer *p, uint32_t max_ms)
 {
     struct wctx *w = p->home->w;
     uint32_t next = p->backoff_ms == 0 ? BACKOFF_FIRST_MS : p->backoff_ms * 2;
 
-    p->backoff_ms = next < BACKOFF_MAX_MS ? next : BACKOFF_MAX_MS;
+    p->backoff_ms = next < max_ms ? next : max_ms;
     p->backoff_until_ms = clock_ms() + p->backoff_ms * 4 / 5 +
                           wctx_random(w) % (p->backoff_ms * 2 / 5 + 1);
 }
@@ -183,16 +182,16 @@ static void on_closed(struct peer *p, struct conn *c, enum conn_state from)
     forget_conn(p, c);
     if (from == CONN_CONNECTING) {
         remember(p, "connect failed");
-        back_off(p);
+        back_off(p, info.by_peer ? BACKOFF_MAX_MS : BACKOFF_SILENT_MAX_MS);
     } else if (from == CONN_READY) {
         remember(p, "connection lost");
         if (clock_ms() - p->ready_since_ms < STABLE_MS)
-            back_off(p); /* accepted and closed at once: not ready for us */
+            back_off(p, BACKOFF_MAX_MS); /* accepted and closed at once: not ready for us */
         else
             p->backoff_ms = 0;
     } else if (p->readonly) {
         /* it said goodbye; the next process on this port gets a new chance, not at once */
-        back_off(p);
+        back_off(p, BACKOFF_MAX_MS);
         p->readonly = false;
     }
     if (p->users == 0 && p->n_conns == 0)
@@ -291,26 +290,17 @@ struct conn *peer_conn(struct peer *p)
         if (c != NULL)
             p->conns[p->n_conns++] = c;
         else
-            back_off(p);
+            back_off(p, BACKOFF_MAX_MS);
     }
     c = next_in(p, CONN_READY);
     return c != NULL ? c : next_in(p, CONN_CONNECTING);
-}
-
-static bool may_dial(struct peers *h)
-{
-    if (h->w->now_ms - h->dials_since_ms >= 1000) {
-        h->dials_since_ms = h->w->now_ms;
-        h->n_dials = 0;
-    }
-    return h->n_dials++ < DIALS_PER_S;
 }
 
 bool peer_dial(struct peer *p)
 {
     if (count(p, CONN_READY) != 0)
         return true;
-    if (may_open(p) && may_dial(p->home))
+    if (may_open(p) && wctx_may_dial(p->home->w, WCTX_DIALS_PER_S))
         (void)(peer_conn(p) == NULL);
     return false;
 }

@@ -47,7 +47,7 @@ enum peer_use {
 enum peer_use peer_use(const struct peer *p, bool live_only) NONNULL;
 
 /* Is it connected?  If not, connecting is begun where back-off allows; nobody waits for it.  Of a worker's thousands
- * that are down DIALS_PER_S are dialled in a second. */
+ * that are down WCTX_DIALS_PER_S are dialled in a second. */
 bool peer_dial(struct peer *p) NONNULL;
 /* When the latest connection stood, in the worker's ms; 0 = never. */
 uint64_t peer_ready_since(const struct peer *p) NONNULL MUST_CHECK;

@@ -38,8 +38,26 @@ struct wctx {
     uint8_t *recv_buffer; /* RECV_BUFFER_LEN bytes, for the duration of one callback */
     uint64_t random;      /* state of the balancers' and back-off's generator */
     struct wire_stats stats;
+    uint64_t dials_since_ms; /* wctx_may_dial() */
+    unsigned n_dials;
     void *owner; /* the worker */
 };
+
+/* Of connections that no call waits for so many are begun in a second. */
+enum { WCTX_DIALS_PER_S = 1000 };
+
+/* May one more be begun now?  Counts it if there were less than `per_s` in this second. */
+static inline bool wctx_may_dial(struct wctx *w, unsigned per_s)
+{
+    if (w->now_ms - w->dials_since_ms >= 1000) {
+        w->dials_since_ms = w->now_ms;
+        w->n_dials = 0;
+    }
+    if (w->n_dials >= per_s)
+        return false;
+    w->n_dials++;
+    return true;
+}
 
 /* xorshift64*: enough for picking providers and jitter, not for secrets. */
 static inline uint64_t wctx_random(struct wctx *w)
