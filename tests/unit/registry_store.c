@@ -118,7 +118,7 @@ static const struct store_entry order = {
 static void save(int version)
 {
     struct store_writer *w = begin();
-    struct store_registry r = {STR("main"), 4711 + version, 2};
+    struct store_registry r = {.name = STR("main"), .max_zxid = 4711 + version, .root_czxid = 2};
     struct store_entry s = order;
 
     ck_assert(store_put_registry(w, &r));
