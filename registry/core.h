@@ -226,14 +226,13 @@ void saved_definitions_free(struct saved_definitions *s); /* NULL is fine */
 void saved_definitions_end(struct registry *r) NONNULL;
 
 /* ---- snapshot_rules.c ---- */
-/* store_reader.on_rule; `ctx` is the registry. */
-void saved_rules_load(void *ctx, const struct store_rule *v) NONNULL;
+/* Copied. */
+void saved_rules_add(struct registry *r, const struct store_rule *v) NONNULL;
 bool saved_rules_has(const struct source *source, struct str node)
     __attribute__((nonnull(1))) MUST_CHECK;
-/* Hands over what was saved of the node, valid during the call; from then on it is the kind's to save. */
-void saved_rules_take(const struct source *source, struct str node,
-                      void (*take)(void *ctx, struct str text), void *ctx)
-    __attribute__((nonnull(1, 3)));
+/* What was saved of the node, now in `a`; from then on it is the kind's to save.  False: nothing was. */
+bool saved_rules_take(const struct source *source, struct str node, struct arena *a,
+                      struct str *text) __attribute__((nonnull(1, 3, 4))) MUST_CHECK;
 /* All that are left of configuration nodes: the registry has no others than those that were taken. */
 void saved_rules_forget_nodes(const struct source *source) NONNULL;
 /* What nobody took, and what the kinds have.  False: not all of it. */

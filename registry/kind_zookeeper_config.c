@@ -197,14 +197,18 @@ static void read_dirty(struct zk *z, uint64_t now)
 
 /* ---------------------------------------------------------------- the directory */
 
-/* What stands there now is read later: that it is understood was seen when it was. */
-static void take_saved(void *ctx, struct str text)
+/* The rule of the last run, until what stands there now has been read. */
+static void take_saved(const struct zk *z, struct zk_config_node *n)
 {
-    struct zk_config_node *n = ctx;
+    struct arena a;
+    struct str text = STR_NONE;
     struct err e;
 
-    if (rules_from_node(str_from(n->name), n->kind, text, &n->rules, &e) == RULE_BAD)
+    arena_init(&a);
+    if (saved_rules_take(z->source, str_from(n->name), &a, &text) &&
+        rules_from_node(str_from(n->name), n->kind, text, &n->rules, &e) == RULE_BAD)
         log_warn("registry", "%s: the saved rule is not understood: %s", n->name, e.text);
+    arena_free(&a);
 }
 
 /* NULL: the name says nothing to us, or there are too many. */
@@ -222,7 +226,7 @@ static struct zk_config_node *add_node(struct zk *z, struct str name)
     n->key = str_sub(str_from(n->name), 0, key.n);
     list_init(&n->dirty);
     table_add(z, n);
-    saved_rules_take(z->source, name, take_saved, n);
+    take_saved(z, n);
     return n;
 }
 

@@ -78,35 +78,20 @@ static struct str saved_name(const struct zk_path *p, enum zk_category c, struct
     return arena_printf(a, "%s/%s", p->interface, c == ZK_ROUTERS ? "routers" : "configurators");
 }
 
-struct saved_set {
-    const struct zk_path *path;
-    enum zk_category category;
-    struct rules *rules;
-};
-
-static void take_saved(void *ctx, struct str text)
-{
-    struct saved_set *s = ctx;
-    const struct zk *z = s->path->session->zk;
-    struct arena a;
-
-    arena_init(&a);
-    s->rules = rules_from_saved_urls(arena_printf(&a, "%s/" STR_FMT, z->source->conf.root,
-                                                  STR_ARG(saved_name(s->path, s->category, &a))),
-                                     kind_of(s->category), text, zk_own_ip(z));
-    arena_free(&a);
-}
-
 void zk_rules_start(struct zk_path *p)
 {
+    const struct zk *z = p->session->zk;
     struct arena a;
 
     arena_init(&a);
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-        struct saved_set s = {.path = p, .category = sets[i]};
+        struct str name = saved_name(p, sets[i], &a);
+        struct str text = STR_NONE;
 
-        saved_rules_take(p->session->zk->source, saved_name(p, sets[i], &a), take_saved, &s);
-        p->rules[sets[i] - ZK_CONFIGURATORS] = s.rules;
+        if (saved_rules_take(z->source, name, &a, &text))
+            p->rules[sets[i] - ZK_CONFIGURATORS] = rules_from_saved_urls(
+                arena_printf(&a, "%s/" STR_FMT, z->source->conf.root, STR_ARG(name)),
+                kind_of(sets[i]), text, zk_own_ip(z));
     }
     arena_free(&a);
 }

@@ -6,6 +6,7 @@
 #include "base/fatal.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "registry/store.h"
 
 static const struct {
     const char *suffix;
@@ -37,7 +38,7 @@ struct rules *rules_new(struct str name)
     ref_init(&r->refs);
     arena_init(&r->arena);
     r->name = arena_str(&r->arena, name);
-    buf_init(&r->urls, RULES_TEXT_MAX);
+    buf_init(&r->urls, STORE_RULE_MAX);
     return r;
 }
 

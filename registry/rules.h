@@ -28,9 +28,6 @@ struct rules {
     struct tag_rule *tags; /* NULL = none */
 };
 
-/* Of `text`; rules with a longer one are not saved.  A node of ZooKeeper is not longer. */
-enum { RULES_TEXT_MAX = 1 << 20 };
-
 /* What a configuration node is about, by the end of its name. */
 enum rule_node {
     RULE_NODE_NONE, /* nothing that concerns us */

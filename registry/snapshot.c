@@ -100,6 +100,12 @@ static void on_revision(void *ctx, const struct store_revision *v)
         snapshot_add_revision(ctx, source, v);
 }
 
+static void on_rule(void *ctx, const struct store_rule *v)
+{
+    if (source_named(ctx, v->registry) != NULL)
+        saved_rules_add(ctx, v);
+}
+
 static bool is_on(const struct registry *r)
 {
     return r->opts.state_dir != NULL && r->opts.state_dir[0] != '\0' && r->n_sources != 0;
@@ -110,7 +116,7 @@ void snapshot_load(struct registry *r)
     struct store_reader reader = {.on_registry = on_registry,
                                   .on_entry = on_entry,
                                   .on_revision = on_revision,
-                                  .on_rule = saved_rules_load,
+                                  .on_rule = on_rule,
                                   .on_definition = saved_definitions_load,
                                   .ctx = r};
     struct err e = {0};
@@ -169,16 +175,19 @@ static bool is_worth_saving(const struct provider *p)
 static void print_provider(const struct directory *d, size_t i, struct buf *out)
 {
     const struct routing_party *p = d->rules != NULL ? &d->rules->parties[i] : NULL;
+    size_t n_printed = 0;
     size_t n = 0;
 
     buf_truncate(out, 0);
     provider_print(&d->providers[i], out);
-    for (size_t j = 0; j < out->len; j++)
+    n_printed = out->len;
+    for (size_t j = 0; j < n_printed; j++)
         n += out->data[j] == '&' ? 1 : 0;
     for (size_t j = 0; p != NULL && j < p->n_params && n < URL_PARAMS_MAX - 1; j++) {
         const struct url_param *q = &p->params[j];
 
-        if (out->len + q->key.n + q->value.n + 2 > URL_MAX || url_peek(buf_str(out), q->key).n != 0)
+        if (out->len + q->key.n + q->value.n + 2 > URL_MAX ||
+            url_peek(str_sub(buf_str(out), 0, n_printed), q->key).n != 0)
             continue;
         buf_printf(out, "&" STR_FMT "=" STR_FMT, STR_ARG(q->key), STR_ARG(q->value));
         n++;

@@ -10,9 +10,8 @@
 
 struct saved_rule {
     UT_hash_handle hh;
-    struct str node; /* in `key` */
-    struct str text; /* behind it */
-    char key[];      /* REGISTRY '\n' NODE */
+    struct store_rule v; /* its texts are in `key` and behind it */
+    char key[];          /* REGISTRY '\n' NODE */
 };
 
 enum { KEY_MAX = STORE_NAME_MAX + STORE_RULE_NODE_MAX + 2 };
@@ -46,16 +45,8 @@ static void drop(struct registry *r, struct saved_rule *s)
 }
 /* NOLINTEND(readability-function-size,clang-analyzer-unix.Malloc) */
 
-static bool is_of(const struct saved_rule *s, const struct source *source)
+void saved_rules_add(struct registry *r, const struct store_rule *v)
 {
-    size_t n = strlen(source->conf.name);
-
-    return strncmp(s->key, source->conf.name, n) == 0 && s->key[n] == '\n';
-}
-
-void saved_rules_load(void *ctx, const struct store_rule *v)
-{
-    struct registry *r = ctx;
     char key[KEY_MAX];
     size_t n = make_key(v->registry, v->node, key);
     struct saved_rule *s = NULL;
@@ -66,8 +57,9 @@ void saved_rules_load(void *ctx, const struct store_rule *v)
     memcpy(s->key, key, n);
     if (v->text.n != 0)
         memcpy(s->key + n, v->text.p, v->text.n);
-    s->node = (struct str){s->key + v->registry.n + 1, v->node.n};
-    s->text = (struct str){s->key + n, v->text.n};
+    s->v = (struct store_rule){.registry = {s->key, v->registry.n},
+                               .node = {s->key + v->registry.n + 1, v->node.n},
+                               .text = {s->key + n, v->text.n}};
     add(r, s, n);
 }
 
@@ -79,24 +71,25 @@ bool saved_rules_has(const struct source *source, struct str node)
     return n != 0 && find(source->home, key, n) != NULL;
 }
 
-void saved_rules_take(const struct source *source, struct str node,
-                      void (*take)(void *ctx, struct str text), void *ctx)
+bool saved_rules_take(const struct source *source, struct str node, struct arena *a,
+                      struct str *text)
 {
     char key[KEY_MAX];
     size_t n = make_key(str_from(source->conf.name), node, key);
     struct saved_rule *s = n != 0 ? find(source->home, key, n) : NULL;
 
     if (s == NULL)
-        return;
-    take(ctx, s->text);
+        return false;
+    *text = arena_str(a, s->v.text);
     drop(source->home, s);
+    return true;
 }
 
 void saved_rules_forget_nodes(const struct source *source)
 {
     for (struct saved_rule *s = source->home->saved_rules, *next = NULL; s != NULL; s = next) {
         next = s->hh.next;
-        if (is_of(s, source) && str_find(s->node, '/') == s->node.n)
+        if (str_is(s->v.registry, source->conf.name) && str_find(s->v.node, '/') == s->v.node.n)
             drop(source->home, s);
     }
 }
@@ -105,16 +98,13 @@ bool saved_rules_write(const struct registry *r, struct store_writer *w)
 {
     bool ok = true;
 
+    for (const struct saved_rule *s = r->saved_rules; s != NULL; s = s->hh.next)
+        ok = store_put_rule(w, &s->v) && ok;
     for (size_t i = 0; i < r->n_sources; i++) {
-        const struct source *source = &r->sources[i];
+        const struct source *s = &r->sources[i];
 
-        for (const struct saved_rule *s = r->saved_rules; s != NULL; s = s->hh.next) {
-            const struct store_rule v = {str_from(source->conf.name), s->node, s->text};
-
-            ok = (!is_of(s, source) || store_put_rule(w, &v)) && ok;
-        }
-        if (source->kind->save_rules != NULL && source->impl != NULL)
-            ok = source->kind->save_rules(source->impl, w) && ok;
+        if (s->kind->save_rules != NULL && s->impl != NULL)
+            ok = s->kind->save_rules(s->impl, w) && ok;
     }
     return ok;
 }

@@ -31,7 +31,7 @@ enum {
     STORE_APPLICATION_MAX = 512,
     STORE_RULES_MAX = 100000,
     STORE_RULE_NODE_MAX = 1024,
-    STORE_RULE_MAX = 1 << 20,
+    STORE_RULE_MAX = 1 << 20, /* a node of ZooKeeper is not longer */
 };
 
 /* What is remembered of a registry as a whole. */

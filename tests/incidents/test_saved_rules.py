@@ -135,6 +135,23 @@ def changed_while_we_were_away():
         s.end()
 
 
+def deleted_and_nobody_has_called():
+    """What the registry has no more is not saved again, though nobody needed it since the start."""
+    with tempfile.TemporaryDirectory() as state:
+        s = scene(state)
+        path = s.rule(SERVICE_RULE, WEST)
+        soon(["b"], "west")
+        s.g.stop()
+        assert set(saved(state)) == {SERVICE_RULE}
+        s.c.delete(path)
+        s.g = kit.Gateway(s.conf)
+        kit.wait_until(lambda: s.g.metric("dubbogate_registry_watches") >= 1, 5, "the directory of rules is read")
+        s.g.stop()
+        assert saved(state) == {}, saved(state)
+        s.g = kit.Gateway(s.conf)
+        s.end()
+
+
 def of_a_service_that_nobody_has_called():
     """They are kept from run to run, like its list."""
     with tempfile.TemporaryDirectory() as state:
@@ -159,7 +176,8 @@ if __name__ == "__main__":
         zk = kit.ZooKeeper().start()
     try:
         kit.run([rules_of_a_service, rules_by_our_own_address, rules_of_applications, routers_of_2_6, tags,
-                 a_bad_rule_at_a_restart, changed_while_we_were_away, of_a_service_that_nobody_has_called])
+                 a_bad_rule_at_a_restart, changed_while_we_were_away,
+                 deleted_and_nobody_has_called, of_a_service_that_nobody_has_called])
     finally:
         if zk is not None:
             zk.close()
