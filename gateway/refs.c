@@ -176,7 +176,7 @@ static void index_wishes(struct ref *r)
     r->wish = p != NULL ? balance_find(p->loadbalance) : NULL;
     r->methods_wish = false;
     for (size_t i = 0; p != NULL && i < p->n_method_params; i++)
-        r->methods_wish = r->methods_wish || p->method_params[i].loadbalance.n != 0;
+        r->methods_wish = r->methods_wish || p->params->methods[i].loadbalance.n != 0;
     r->wish_per_method = r->methods_wish || (r->wish != NULL && r->wish->per_method);
 }
 

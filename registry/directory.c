@@ -20,7 +20,7 @@ struct pool {
     size_t used;
 };
 
-enum { TEXTS_PER_PROVIDER = 11, TEXTS_PER_METHOD = 3, TEXTS_OF_KEY = 3 };
+enum { TEXTS_PER_PROVIDER = 11, TEXTS_OF_PARAMS = 1, TEXTS_PER_METHOD = 3, TEXTS_OF_KEY = 3 };
 
 static void pool_init(struct pool *p, size_t max_texts)
 {
@@ -143,13 +143,18 @@ static struct provider *sorted(const struct provider *from, size_t n, size_t *n_
     return all;
 }
 
-static bool method_params_equal(const struct provider *a, const struct provider *b)
+static struct str others_of(const struct provider *p)
 {
-    if (a->n_method_params != b->n_method_params)
+    return p->params != NULL ? p->params->others : STR_NONE;
+}
+
+static bool params_equal(const struct provider *a, const struct provider *b)
+{
+    if (a->n_method_params != b->n_method_params || !str_eq(others_of(a), others_of(b)))
         return false;
     for (size_t i = 0; i < a->n_method_params; i++) {
-        const struct method_param *x = &a->method_params[i];
-        const struct method_param *y = &b->method_params[i];
+        const struct method_param *x = &a->params->methods[i];
+        const struct method_param *y = &b->params->methods[i];
 
         if (x->timeout_ms != y->timeout_ms || x->weight != y->weight ||
             x->timeout_written != y->timeout_written || x->hash_nodes != y->hash_nodes ||
@@ -161,35 +166,45 @@ static bool method_params_equal(const struct provider *a, const struct provider 
 }
 
 /* Providers beside each other mostly have the same ones: they share them. */
-static bool shares_method_params(const struct provider *p, size_t i)
+static bool shares_params(const struct provider *p, size_t i)
 {
-    return i != 0 && method_params_equal(&p[i], &p[i - 1]);
+    return i != 0 && params_equal(&p[i], &p[i - 1]);
 }
 
-static size_t count_method_params(const struct provider *p, size_t n)
+static size_t params_size(const struct provider *p)
+{
+    return p->params != NULL ? sizeof(*p->params) + p->n_method_params * sizeof(*p->params->methods)
+                             : 0;
+}
+
+static size_t measure_params(const struct provider *p, size_t n)
 {
     size_t total = 0;
 
     for (size_t i = 0; i < n; i++)
-        total += shares_method_params(p, i) ? 0 : p[i].n_method_params;
+        total += shares_params(p, i) ? 0 : params_size(&p[i]);
     return total;
 }
 
-/* `p` is the copy in the directory, its method parameters still those of the caller. */
-static void place_method_params(struct pool *pool, struct provider *p, size_t n,
-                                struct method_param *to)
+/* `p` is the copy in the directory, its parameters still those of the caller. */
+static void place_params(struct pool *pool, struct provider *p, size_t n, char *at)
 {
     for (size_t i = 0; i < n; i++) {
-        if (shares_method_params(p, i)) {
-            p[i].method_params = p[i - 1].method_params;
+        struct provider_params *to = (struct provider_params *)(void *)at;
+        size_t size = params_size(&p[i]);
+
+        if (shares_params(p, i)) {
+            p[i].params = p[i - 1].params;
             continue;
         }
-        for (size_t j = 0; j < p[i].n_method_params; j++) {
-            to[j] = p[i].method_params[j];
-            pool_method_param(pool, &to[j]);
-        }
-        p[i].method_params = p[i].n_method_params != 0 ? to : NULL;
-        to += p[i].n_method_params;
+        if (size == 0)
+            continue;
+        memcpy(to, p[i].params, size);
+        pool_text(pool, &to->others);
+        for (size_t j = 0; j < p[i].n_method_params; j++)
+            pool_method_param(pool, &to->methods[j]);
+        p[i].params = to;
+        at += size;
     }
 }
 
@@ -197,21 +212,24 @@ static void measure(struct pool *pool, struct refkey k, struct provider *p, size
 {
     pool_key(pool, &k);
     for (size_t i = 0; i < n; i++) {
+        struct str others = others_of(&p[i]);
+
         pool_provider(pool, &p[i]);
+        pool_text(pool, &others);
         for (size_t j = 0; j < p[i].n_method_params; j++) {
-            struct method_param m = p[i].method_params[j];
+            struct method_param m = p[i].params->methods[j];
 
             pool_method_param(pool, &m);
         }
     }
 }
 
-/* Providers, then method parameters, then texts. */
+/* Providers, then their parameters, then texts. */
 static void place(struct directory *d, struct pool *pool, const struct provider *p, size_t n,
-                  size_t n_method_params)
+                  size_t params)
 {
     size_t params_at = n * sizeof(*p);
-    size_t texts_at = params_at + n_method_params * sizeof(struct method_param);
+    size_t texts_at = params_at + params;
     char *block = arena_alloc(&d->arena, texts_at + pool->len + 1);
 
     pool->bytes = block + texts_at;
@@ -222,7 +240,7 @@ static void place(struct directory *d, struct pool *pool, const struct provider 
     pool_key(pool, &d->key);
     for (size_t i = 0; i < n; i++)
         pool_provider(pool, &d->providers[i]);
-    place_method_params(pool, d->providers, n, (struct method_param *)(void *)(block + params_at));
+    place_params(pool, d->providers, n, block + params_at);
     ASSERT(pool->used == pool->len);
 }
 
@@ -242,7 +260,7 @@ struct directory *directory_build(const struct refkey *k, const struct provider 
     static uint64_t last_generation; /* registry thread only */
     struct directory *d = xcalloc(1, sizeof(*d));
     struct provider *p = sorted(providers, n, &n);
-    size_t n_method_params = count_method_params(p, n);
+    size_t params = measure_params(p, n);
     size_t n_all_params = 0;
     struct pool pool;
 
@@ -253,9 +271,10 @@ struct directory *directory_build(const struct refkey *k, const struct provider 
     d->key = *k;
     d->source = source;
     d->generation = ++last_generation;
-    pool_init(&pool, n * TEXTS_PER_PROVIDER + n_all_params * TEXTS_PER_METHOD + TEXTS_OF_KEY);
+    pool_init(&pool, n * (TEXTS_PER_PROVIDER + TEXTS_OF_PARAMS) + n_all_params * TEXTS_PER_METHOD +
+                         TEXTS_OF_KEY);
     measure(&pool, *k, p, n);
-    place(d, &pool, p, n, n_method_params);
+    place(d, &pool, p, n, params);
     count(d);
     free(pool.slots);
     free(p);
@@ -290,7 +309,7 @@ static bool provider_equal(const struct provider *a, const struct provider *b)
            a->timestamp_ms == b->timestamp_ms && a->payload == b->payload &&
            a->heartbeat_ms == b->heartbeat_ms && a->connections == b->connections &&
            a->dynamic == b->dynamic && a->deprecated == b->deprecated &&
-           address_equal(&a->addr, &b->addr) && texts_equal(a, b) && method_params_equal(a, b);
+           address_equal(&a->addr, &b->addr) && texts_equal(a, b) && params_equal(a, b);
 }
 
 static uint64_t rules_hash(const struct directory *d)

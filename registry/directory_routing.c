@@ -5,6 +5,20 @@
 #include "base/hash.h"
 #include "registry/rules.h"
 
+static size_t add_others(const struct provider *p, struct url_param *params)
+{
+    struct str rest = p->params != NULL ? p->params->others : STR_NONE;
+    size_t n = 0;
+
+    while (rest.n != 0) {
+        struct str value = STR_NONE;
+        struct str key = str_cut(str_cut(rest, '&', &rest), '=', &value);
+
+        params[n++] = (struct url_param){key, value};
+    }
+    return n;
+}
+
 /* The party of a provider whose URL is not at hand: what is kept of it. */
 static struct routing_party party_of_fields(const struct provider *p, struct arena *a)
 {
@@ -18,13 +32,14 @@ static struct routing_party party_of_fields(const struct provider *p, struct are
         {STR("release"), p->release},
         {STR("side"), STR("provider")},
     };
-    struct url_param *params = arena_alloc(a, sizeof(all));
+    struct url_param *params = arena_alloc(a, sizeof(all) + URL_PARAMS_MAX * sizeof(*params));
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (all[i].value.n != 0)
             params[n++] = all[i];
     }
+    n += add_others(p, params + n);
     return (struct routing_party){.protocol = STR("dubbo"),
                                   .host = p->host,
                                   .port = p->port,

@@ -8,8 +8,6 @@
 #include "registry/rules.h"
 #include "registry/url.h"
 
-enum { WEIGHT_DEFAULT = 100, WARMUP_DEFAULT_MS = 600000, PAYLOAD_DEFAULT = 8 << 20 };
-
 static const char *const unusable_names[UNUSABLE_REASONS] = {
     [USABLE] = "usable",
     [UNUSABLE_PROTOCOL] = "protocol",
@@ -150,9 +148,10 @@ static int by_method(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
-static void copy_method_params(struct found *all, size_t n, struct arena *a, struct provider *out)
+/* Into `to`, which has room for all of them; returns how many it made of them. */
+static size_t merge_method_params(struct found *all, size_t n, struct arena *a,
+                                  struct method_param *to)
 {
-    struct method_param *to = arena_alloc(a, n * sizeof(*to));
     size_t used = 0;
 
     qsort(all, n, sizeof(*all), by_method);
@@ -174,25 +173,37 @@ static void copy_method_params(struct found *all, size_t n, struct arena *a, str
         if (m->loadbalance.n != 0)
             to[used - 1].loadbalance = arena_str(a, m->loadbalance);
     }
-    out->method_params = to;
-    out->n_method_params = (uint16_t)used; /* a URL has 8 KiB at most */
+    return used;
 }
 
-/* Sorted by method, plain parameters before default ones, the last of several. */
-static void read_method_params(const struct url *u, const struct original *was, struct arena *a,
-                               struct provider *out)
+/* Method parameters sorted by method, plain ones before default ones, the last of several; and the others. */
+static void read_params(const struct url *u, const struct original *was, struct arena *a,
+                        struct provider *out)
 {
     struct found all[URL_PARAMS_MAX];
+    struct provider_params *to = NULL;
+    struct buf others;
     size_t n = 0;
 
+    buf_init(&others, 2 * URL_MAX);
     for (size_t i = 0; i < u->n_params; i++) {
-        if (!find_method_param(&u->params[i], &all[n]))
-            continue;
-        all[n].order = i;
-        all[n++].m.timeout_written = is_written(u, i, was);
+        const struct url_param *p = &u->params[i];
+
+        if (find_method_param(p, &all[n])) {
+            all[n].order = i;
+            all[n++].m.timeout_written = is_written(u, i, was);
+        } else if (!provider_param_is_known(p->key)) {
+            buf_printf(&others, "%s" STR_FMT "=" STR_FMT, others.len != 0 ? "&" : "",
+                       STR_ARG(p->key), STR_ARG(p->value));
+        }
     }
-    if (n != 0)
-        copy_method_params(all, n, a, out);
+    if (n != 0 || others.len != 0) {
+        to = arena_alloc(a, sizeof(*to) + n * sizeof(*to->methods));
+        to->others = arena_str(a, buf_str(&others));
+        out->n_method_params = (uint16_t)merge_method_params(all, n, a, to->methods);
+        out->params = to;
+    }
+    buf_free(&others);
 }
 
 static struct str copy(struct arena *a, struct str s)
@@ -221,19 +232,20 @@ static void read_texts(const struct url *u, struct arena *a, struct provider *ou
 
 static void read_numbers(const struct url *u, struct provider *out)
 {
-    int32_t payload = to_int(url_param(u, STR("payload")), PAYLOAD_DEFAULT);
+    int32_t payload = to_int(url_param(u, STR("payload")), PROVIDER_PAYLOAD);
+    uint32_t connections = to_positive(url_param(u, STR("connections")), 0);
     uint64_t timestamp = 0;
 
     if (!str_to_u64(url_param(u, STR("timestamp")), INT64_MAX, &timestamp))
         timestamp = 0;
     out->port = u->port;
     out->timeout_ms = to_positive(url_param(u, STR("timeout")), 0);
-    out->weight = to_positive(url_param(u, STR("weight")), WEIGHT_DEFAULT);
-    out->warmup_ms = to_positive(url_param(u, STR("warmup")), WARMUP_DEFAULT_MS);
+    out->weight = to_positive(url_param(u, STR("weight")), PROVIDER_WEIGHT);
+    out->warmup_ms = to_positive(url_param(u, STR("warmup")), PROVIDER_WARMUP_MS);
     out->timestamp_ms = timestamp;
     out->payload = payload > 0 ? (uint32_t)payload : UINT32_MAX; /* 0 and less: no limit */
     out->heartbeat_ms = to_positive(url_param(u, STR("heartbeat")), 0);
-    out->connections = to_positive(url_param(u, STR("connections")), 0);
+    out->connections = connections < UINT16_MAX ? (uint16_t)connections : UINT16_MAX;
     out->dynamic = !is_false(url_param(u, STR("dynamic")));
     out->deprecated = is_true(url_param(u, STR("deprecated")));
 }
@@ -263,7 +275,7 @@ static void read_provider(const struct url *u, const struct original *was, struc
     *out = (struct provider){.unusable = judge(u), .addr.sa.sa_family = AF_UNSPEC};
     read_texts(u, a, out);
     read_numbers(u, out);
-    read_method_params(u, was, a, out);
+    read_params(u, was, a, out);
     for (size_t i = 0; i < u->n_params; i++) {
         if (str_is(u->params[i].key, "timeout"))
             out->timeout_written = is_written(u, i, was);
@@ -343,87 +355,6 @@ bool provider_from_address(struct str text, const struct refkey *k, struct arena
     return true;
 }
 
-static void add_text(struct buf *out, const char *key, struct str value)
-{
-    if (value.n != 0)
-        buf_printf(out, "&%s=" STR_FMT, key, STR_ARG(value));
-}
-
-static void add_number(struct buf *out, const char *key, uint64_t value, uint64_t unless)
-{
-    if (value != unless)
-        buf_printf(out, "&%s=%llu", key, (unsigned long long)value);
-}
-
-static void add_method_text(struct buf *out, struct str method, const char *key, struct str value)
-{
-    if (value.n != 0)
-        buf_printf(out, "&" STR_FMT "%s%s=" STR_FMT, STR_ARG(method), method.n != 0 ? "." : "", key,
-                   STR_ARG(value));
-}
-
-static void print_method_params(const struct provider *p, struct buf *out)
-{
-    for (size_t i = 0; i < p->n_method_params; i++) {
-        const struct method_param *m = &p->method_params[i];
-
-        if (m->timeout_ms != 0)
-            buf_printf(out, "&" STR_FMT ".timeout=%u", STR_ARG(m->method), m->timeout_ms);
-        if (m->weight >= 0)
-            buf_printf(out, "&" STR_FMT ".weight=%d", STR_ARG(m->method), m->weight);
-        add_method_text(out, m->method, "loadbalance", m->loadbalance);
-        add_method_text(out, m->method, "hash.arguments", m->hash_arguments);
-        if (m->hash_nodes != 0)
-            buf_printf(out, "&" STR_FMT "%shash.nodes=%u", STR_ARG(m->method),
-                       m->method.n != 0 ? "." : "", m->hash_nodes);
-    }
-}
-
-/* The interface is told once when it is the path.  It went into the path if that holds a '?', which no
- * path can. */
-static void print_names(const struct provider *p, struct buf *out)
-{
-    bool in_path = str_find(p->path, '?') == p->path.n;
-
-    if (in_path) {
-        buf_add_u8(out, '/');
-        buf_add_str(out, p->path);
-    }
-    buf_add_str(out, STR("?side=provider"));
-    if (!in_path || !str_eq(p->path, p->interface))
-        add_text(out, "interface", p->interface);
-}
-
-void provider_print(const struct provider *p, struct buf *out)
-{
-    ASSERT(p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS);
-
-    buf_add_str(out, STR("dubbo://"));
-    url_add_host_port(p->host, p->port, out);
-    print_names(p, out);
-    add_text(out, "version", p->version);
-    add_text(out, "group", p->group);
-    add_text(out, "release", p->release);
-    add_text(out, "application", p->application);
-    add_text(out, "token", p->token);
-    add_text(out, "loadbalance", p->loadbalance);
-    add_text(out, "dubbo.tag", p->tag);
-    add_text(out, "methods", p->methods);
-    add_number(out, "timeout", p->timeout_ms, 0);
-    add_number(out, "weight", p->weight, WEIGHT_DEFAULT);
-    add_number(out, "warmup", p->warmup_ms, WARMUP_DEFAULT_MS);
-    add_number(out, "timestamp", p->timestamp_ms, 0);
-    if (p->payload == UINT32_MAX)
-        add_text(out, "payload", STR("-1"));
-    else
-        add_number(out, "payload", p->payload, PAYLOAD_DEFAULT);
-    add_number(out, "heartbeat", p->heartbeat_ms, 0);
-    add_number(out, "connections", p->connections, 0);
-    add_text(out, "dynamic", p->dynamic ? STR_NONE : STR("false"));
-    add_text(out, "deprecated", p->deprecated ? STR("true") : STR_NONE);
-    print_method_params(p, out);
-}
-
 /* Also what a Dubbo consumer does not do: 0.0.0 and no version are the same. */
 bool provider_matches(const struct provider *p, const struct refkey *k)
 {
@@ -463,10 +394,10 @@ static const struct method_param *search_method(const struct provider *p, struct
 
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        int order = str_cmp(method, p->method_params[middle].method);
+        int order = str_cmp(method, p->params->methods[middle].method);
 
         if (order == 0)
-            return &p->method_params[middle];
+            return &p->params->methods[middle];
         if (order < 0)
             to = middle;
         else

@@ -30,6 +30,10 @@ enum unusable {
 struct ruleset;
 struct conf_consumer;
 struct routing_party;
+struct url_param;
+
+/* What a URL that does not say it means. */
+enum { PROVIDER_WEIGHT = 100, PROVIDER_WARMUP_MS = 600000, PROVIDER_PAYLOAD = 8 << 20 };
 
 struct method_param {
     struct str method;    /* empty: of all methods; only of what no field of the provider holds */
@@ -41,6 +45,13 @@ struct method_param {
     struct str loadbalance;
 };
 
+/* What only few providers have. */
+struct provider_params {
+    struct str
+        others; /* "KEY=VALUE&KEY=VALUE": what nobody but a rule asks for, without what every Dubbo provider says */
+    struct method_param methods[];
+};
+
 union address {
     struct sockaddr sa;
     struct sockaddr_in v4;
@@ -50,17 +61,20 @@ union address {
 struct provider {
     struct str host; /* as in the URL, without brackets */
     uint16_t port;
-    bool unlisted; /* gone from the registry's list under circumstances that do not prove that it is
-                       gone (docs/REGISTRY.md section 9.4): usable only over a live connection */
-    bool dynamic;  /* false: the node stays when the provider dies */
-    bool deprecated;
-    bool timeout_written; /* as in method_param */
     uint16_t n_method_params;
-    enum unusable unusable;
-    union address addr;   /* resolved; sa.sa_family == AF_UNSPEC until then */
-    struct str interface; /* parameter `interface`, else the path; empty for a bare address */
-    struct str path;      /* URL path; differs from the interface for renamed services */
-    struct str version;   /* of the service */
+    enum unusable unusable : 8;
+    bool
+        unlisted : 1; /* gone from the registry's list under circumstances that do not prove that it is
+                           gone (docs/REGISTRY.md section 9.4): usable only over a live connection */
+    bool dynamic         : 1; /* false: the node stays when the provider dies */
+    bool deprecated      : 1;
+    bool timeout_written : 1; /* as in method_param */
+    uint16_t connections;     /* 0 = not given */
+    union address addr;       /* resolved; sa.sa_family == AF_UNSPEC until then */
+    uint32_t timeout_ms;      /* 0 = not given */
+    struct str interface;     /* parameter `interface`, else the path; empty for a bare address */
+    struct str path;          /* URL path; differs from the interface for renamed services */
+    struct str version;       /* of the service */
     struct str group;
     struct str release; /* Dubbo version of the provider, e.g. "3.2.15", empty for 2.6 */
     struct str application;
@@ -69,15 +83,13 @@ struct provider {
     struct str tag;
     struct str methods;    /* "*" or a comma list; empty = unknown */
     uint64_t timestamp_ms; /* wall clock, start of warm-up; 0 = none */
-    uint32_t timeout_ms;   /* 0 = not given */
     uint32_t weight;       /* default 100 */
     uint32_t warmup_ms;    /* default 600000 */
     uint32_t payload;      /* largest request body the provider takes; default 8388608 */
     uint32_t heartbeat_ms; /* 0 = not given */
-    uint32_t connections;  /* 0 = not given */
-    const struct method_param *method_params;
+    const struct provider_params *params; /* NULL: no method parameters and no others */
 };
-_Static_assert(sizeof(struct provider) <= 256, "a provider");
+_Static_assert(sizeof(struct provider) <= 248, "a provider");
 
 /*
  * `url` is a decoded provider URL (registry node names are percent-encoded once more).  All texts of
@@ -101,9 +113,14 @@ bool provider_from_address(struct str text, const struct refkey *k, struct arena
                            struct provider *out, struct err *e)
     __attribute__((nonnull(2, 3, 4, 5))) MUST_CHECK;
 
-/* A dubbo:// URL from which provider_from_url makes the same provider again, for the saved list.  Not
- * for providers that are unusable for another reason than their address. */
-void provider_print(const struct provider *p, struct buf *out) NONNULL;
+/* ---- provider_print.c ---- */
+/* A dubbo:// URL from which provider_from_url makes the same provider again, for the saved list, behind it those of `more`
+ * that are not in it yet: parameters that only rules ask for.  Not for providers that are unusable for another reason than
+ * their address. */
+void provider_print(const struct provider *p, const struct url_param *more, size_t n_more,
+                    struct buf *out) __attribute__((nonnull(1, 4)));
+/* Is it kept in a field, or what every Dubbo provider says of itself? */
+bool provider_param_is_known(struct str key) MUST_CHECK;
 
 /* Does the provider answer to this reference?  docs/REGISTRY.md section 2.3. */
 bool provider_matches(const struct provider *p, const struct refkey *k) NONNULL;

@@ -171,27 +171,14 @@ static bool is_worth_saving(const struct provider *p)
     return p->unusable == USABLE || p->unusable == UNUSABLE_ADDRESS;
 }
 
-/* Rules may ask for parameters of the URL that nobody else needs: they are kept where there are rules. */
+/* Where there are rules the whole URL is at hand. */
 static void print_provider(const struct directory *d, size_t i, struct buf *out)
 {
     const struct routing_party *p = d->rules != NULL ? &d->rules->parties[i] : NULL;
-    size_t n_printed = 0;
-    size_t n = 0;
 
     buf_truncate(out, 0);
-    provider_print(&d->providers[i], out);
-    n_printed = out->len;
-    for (size_t j = 0; j < n_printed; j++)
-        n += out->data[j] == '&' ? 1 : 0;
-    for (size_t j = 0; p != NULL && j < p->n_params && n < URL_PARAMS_MAX - 1; j++) {
-        const struct url_param *q = &p->params[j];
-
-        if (out->len + q->key.n + q->value.n + 2 > URL_MAX ||
-            url_peek(str_sub(buf_str(out), 0, n_printed), q->key).n != 0)
-            continue;
-        buf_printf(out, "&" STR_FMT "=" STR_FMT, STR_ARG(q->key), STR_ARG(q->value));
-        n++;
-    }
+    provider_print(&d->providers[i], p != NULL ? p->params : NULL, p != NULL ? p->n_params : 0,
+                   out);
 }
 
 static bool put_reference(struct store_writer *w, const struct reference *ref)

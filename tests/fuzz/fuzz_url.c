@@ -74,7 +74,7 @@ static void provider(struct str text, struct arena *a)
     if (p.unusable != USABLE)
         return;
     buf_init(&b, (size_t)2 * URL_MAX);
-    provider_print(&p, &b);
+    provider_print(&p, NULL, 0, &b);
     if (b.len <= URL_MAX) {
         ASSERT(provider_from_url(buf_str(&b), a, &again, &e));
         lists(&p, &again);

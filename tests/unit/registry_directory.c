@@ -137,7 +137,7 @@ START_TEST(everything_is_copied)
     ck_assert_uint_eq(provider_timeout_ms(&d->providers[2], STR("m"), &written), 6);
     ck_assert_uint_eq(provider_weight(&d->providers[2], STR("k"), 0), 1);
     ck_assert_ptr_eq(d->providers[0].token.p, d->providers[1].token.p);
-    ck_assert_ptr_eq(d->providers[0].method_params, d->providers[1].method_params);
+    ck_assert_ptr_eq(d->providers[0].params, d->providers[1].params);
     directory_put(d);
 }
 END_TEST
@@ -211,21 +211,28 @@ static void change_payload(struct provider *p)
     p->payload++;
 }
 
+static struct provider_params *changed_params(struct provider *p)
+{
+    struct provider_params *q = arena_alloc(&a, sizeof(*q) + sizeof(*q->methods));
+
+    memcpy(q, p->params, sizeof(*q) + sizeof(*q->methods));
+    p->params = q;
+    return q;
+}
+
 static void change_method(struct provider *p)
 {
-    static struct method_param other;
-
-    other = (struct method_param){.method = STR("m"), .timeout_ms = 6, .weight = -1};
-    p->method_params = &other;
+    changed_params(p)->methods[0].timeout_ms++;
 }
 
 static void change_hash(struct provider *p)
 {
-    static struct method_param other;
+    changed_params(p)->methods[0].hash_arguments = STR("1");
+}
 
-    other = p->method_params[0];
-    other.hash_arguments = STR("1");
-    p->method_params = &other;
+static void change_others(struct provider *p)
+{
+    changed_params(p)->others = STR("zone=east");
 }
 
 START_TEST(equality)
@@ -240,6 +247,7 @@ START_TEST(equality)
     ck_assert(differs(change_payload));
     ck_assert(differs(change_method));
     ck_assert(differs(change_hash));
+    ck_assert(differs(change_others));
 }
 END_TEST
 

@@ -58,6 +58,10 @@ START_TEST(every_parameter_of_2_7)
     ck_assert_uint_eq(p.timestamp_ms, UINT64_C(1796103915040));
     ck_assert_uint_eq(p.payload, 8388608);
     ck_assert_uint_eq(p.connections, 2);
+    IS(p.params->others,
+       "accesslog=true&actives=5&cluster=failfast&custom=a-b.c"
+       "&document=http%3A%2F%2Fx%2Fy%3Fa%3Db&executes=10&find.executes=3&get.retries=3&owner=me"
+       "&retries=1&service.name=ServiceBean:g1/reg.api.OrderService:1.0.0&tag=blue");
     ck_assert(p.dynamic && p.deprecated);
     ck_assert_uint_eq(p.n_method_params, 1);
     ck_assert_uint_eq(provider_timeout_ms(&p, STR("get"), &written), 700);
@@ -76,7 +80,7 @@ START_TEST(defaults)
     ck_assert_uint_eq(p.payload, 8 << 20);
     ck_assert(p.dynamic && !p.deprecated && !p.unlisted);
     ck_assert_uint_eq(p.n_method_params, 0);
-    ck_assert_ptr_null(p.method_params);
+    ck_assert_ptr_null(p.params);
 }
 END_TEST
 
@@ -102,10 +106,10 @@ static void print_and_read_back(struct str node)
     n_tagged += p.tag.n != 0;
     buf_init(&first, URL_MAX);
     buf_init(&second, URL_MAX);
-    provider_print(&p, &first);
+    provider_print(&p, NULL, 0, &first);
     ck_assert_msg(provider_from_url(buf_str(&first), &a, &q, &e), "%s", e.text);
     ck_assert(provider_same(&p, &q));
-    provider_print(&q, &second);
+    provider_print(&q, NULL, 0, &second);
     ck_assert(str_eq(buf_str(&first), buf_str(&second)));
     ck_assert_uint_eq(p.n_method_params, q.n_method_params);
     ck_assert_uint_eq(p.timestamp_ms, q.timestamp_ms);
@@ -131,7 +135,7 @@ START_TEST(print_keeps_everything)
                     "&payload=0&heartbeat=5&dynamic=false&interface=i.J&version=0.0.0&weight=0"
                     "&warmup=0&timestamp=5&timeout=1&connections=3&deprecated=true"));
     buf_init(&b, URL_MAX);
-    provider_print(&p, &b);
+    provider_print(&p, NULL, 0, &b);
     ck_assert(buf_is(&b, "dubbo://[fd00::2]:1/x/y?side=provider&interface=i.J&token=a=b%"
                          "&timeout=1&weight=0&warmup=0&timestamp=5&payload=-1"
                          "&heartbeat=5&connections=3&dynamic=false&deprecated=true&a.timeout=9"
@@ -156,7 +160,7 @@ START_TEST(print_keeps_strange_names)
 
         ck_assert(parse(urls[i]));
         buf_init(&b, URL_MAX);
-        provider_print(&p, &b);
+        provider_print(&p, NULL, 0, &b);
         ck_assert(provider_from_url(buf_str(&b), &a, &q, &e));
         ck_assert_msg(provider_same(&p, &q) && str_eq(p.interface, q.interface), "%s", urls[i]);
         buf_free(&b);
@@ -251,7 +255,7 @@ START_TEST(how_methods_are_balanced)
         parse("dubbo://h:1/a.B?loadbalance=random&get.loadbalance=consistenthash&hash.nodes=80"
               "&get.hash.nodes=x&get.hash.arguments=0,2&default.put.hash.nodes=7&hash.timeout=5"));
     buf_init(&text, URL_MAX);
-    provider_print(&p, &text);
+    provider_print(&p, NULL, 0, &text);
     for (int i = 0; i < 2; i++) { /* as it came, and out of the saved list */
         q = p;
         IS(provider_loadbalance(&q, STR("get")), "consistenthash");

@@ -108,7 +108,7 @@ static json_t *details_json(const struct provider *p)
     json_object_set_new(o, "dynamic", json_boolean(p->dynamic));
     json_object_set_new(o, "deprecated", json_boolean(p->deprecated));
     for (size_t i = 0; i < p->n_method_params; i++) {
-        const struct method_param *m = &p->method_params[i];
+        const struct method_param *m = &p->params->methods[i];
         char key[300];
 
         snprintf(key, sizeof(key), STR_FMT ".timeout", STR_ARG(m->method));
