@@ -500,8 +500,7 @@ static void free_path(struct zk_path *p)
 {
     for (int c = ZK_SELF; c < ZK_CATEGORIES; c++)
         unwatch(p, (enum zk_category)c);
-    for (size_t i = 0; i < ARRAY_LEN(p->rules); i++)
-        rules_put(p->rules[i]);
+    zk_rules_end(p);
     zk_mapping_free(p);
     p->session->watch_bytes -= p->bytes;
     list_remove(&p->dirty);
@@ -521,6 +520,9 @@ static struct zk_ref *zk_ref_of(struct zk *z, struct reference *ref)
     zr->path = zk_path_of(z, ref->key.interface);
     if (zr->path == NULL)
         zr->path = new_path(z, ref->key.interface);
+    zr->path->saved = zr->path->saved ||
+                      snapshot_has_list(z->source->home, str_from(z->source->conf.name),
+                                        ref->key_text);
     list_init(&zr->queue);
     list_init(&zr->link);
     list_add(&zr->path->refs, &zr->link);

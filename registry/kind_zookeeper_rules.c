@@ -96,6 +96,33 @@ void zk_rules_start(struct zk_path *p)
     arena_free(&a);
 }
 
+static struct store_rule saved_form(const struct zk_path *p, enum zk_category c, struct arena *a)
+{
+    const struct rules *r = p->rules[c - ZK_CONFIGURATORS];
+
+    return (struct store_rule){.registry = str_from(p->session->zk->source->conf.name),
+                               .node = saved_name(p, c, a),
+                               .text = r != NULL ? r->text : STR_NONE};
+}
+
+void zk_rules_end(struct zk_path *p)
+{
+    struct registry *home = p->session->zk->source->home;
+    struct arena a;
+
+    arena_init(&a);
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        struct rules **r = &p->rules[sets[i] - ZK_CONFIGURATORS];
+        const struct store_rule v = saved_form(p, sets[i], &a);
+
+        if (*r != NULL && p->saved && !home->stopping)
+            saved_rules_add(home, &v);
+        rules_put(*r);
+        *r = NULL;
+    }
+    arena_free(&a);
+}
+
 static bool save_path(const struct zk_path *p, struct store_writer *w)
 {
     struct arena a;
@@ -103,12 +130,9 @@ static bool save_path(const struct zk_path *p, struct store_writer *w)
 
     arena_init(&a);
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-        const struct rules *r = p->rules[sets[i] - ZK_CONFIGURATORS];
-        const struct store_rule v = {.registry = str_from(p->session->zk->source->conf.name),
-                                     .node = saved_name(p, sets[i], &a),
-                                     .text = r != NULL ? r->text : STR_NONE};
+        const struct store_rule v = saved_form(p, sets[i], &a);
 
-        ok = (r == NULL || store_put_rule(w, &v)) && ok;
+        ok = (p->rules[sets[i] - ZK_CONFIGURATORS] == NULL || store_put_rule(w, &v)) && ok;
     }
     arena_free(&a);
     return ok;

@@ -153,6 +153,7 @@ struct zk_path {
     bool reading;    /* from the first node to the last */
     bool held;       /* a list came before the rules that concern it */
     bool delivering; /* its references are being told: not to be freed */
+    bool saved;      /* one of its references has a saved list */
     char interface[];
 };
 
@@ -284,6 +285,8 @@ void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op
 void zk_rules_none(struct zk_path *p, enum zk_category c);
 /* Those of the last run, until they are read. */
 void zk_rules_start(struct zk_path *p);
+/* Nobody needs them any more: back to the saved ones, if the list that they are about is still there. */
+void zk_rules_end(struct zk_path *p);
 bool zk_save_rules(const void *kind, struct store_writer *w);
 /* registry_kind.rules */
 void zk_rules_of(void *kind, struct reference *ref, const struct provider *v, size_t n,

@@ -35,6 +35,11 @@ def wait_saved(state, nodes):
     kit.wait_until(lambda: set(saved(state)) == nodes, 5, "saved are %s" % sorted(nodes))
 
 
+def start_again_without_registry(s):
+    s.g.kill()
+    s.g = kit.Gateway(s.conf)
+
+
 def start_without_registry(s):
     """Killed, and started while the registry is down."""
     s.g.kill()
@@ -171,13 +176,48 @@ def of_a_service_that_nobody_has_called():
         s.end()
 
 
+def given_up_as_idle():
+    """Asked for again while the registry is down, a service gets its saved list and its rules with it."""
+    with tempfile.TemporaryDirectory() as state:
+        s = scene(state, limits={"reference_idle": "10s"})
+        s.router(" => zone = west")
+        soon(["b"], "west")
+        s.restart()
+        assert used() == ["b"]
+        kit.wait_until(lambda: s.g.reference(IFACE) is None, 30, "the idle reference is given up")
+        wait_saved(state, {IFACE + "/routers"})
+        s.c.close()
+        zk.stop()
+        assert used(60) == ["b"], used(60)
+        start_again_without_registry(s)
+        assert used(60) == ["b"], used(60)
+        back(s)
+        s.end()
+
+
+def newer_than_the_list_that_they_are_about():
+    """They ask for parameters that nothing asked for when the list was saved; nobody has called it since."""
+    text = "force: true\nkey: gw\nscope: application\nconditions:\n  - '=> zone = west'\n"
+    with tempfile.TemporaryDirectory() as state:
+        s = scene(state)
+        assert used() == ["a", "b"]
+        s.restart()
+        s.rule("gw.condition-router", text)
+        wait_saved(state, {"gw.condition-router"})
+        start_without_registry(s)
+        assert used(60) == ["b"], used(60)
+        back(s)
+        s.end()
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
         kit.run([rules_of_a_service, rules_by_our_own_address, rules_of_applications, routers_of_2_6, tags,
                  a_bad_rule_at_a_restart, changed_while_we_were_away,
-                 deleted_and_nobody_has_called, of_a_service_that_nobody_has_called])
+                 deleted_and_nobody_has_called, of_a_service_that_nobody_has_called, given_up_as_idle,
+                 newer_than_the_list_that_they_are_about])
     finally:
         if zk is not None:
             zk.close()
