@@ -445,6 +445,21 @@ static void print_rules(const json_t *r)
     puts("");
 }
 
+static void print_bad_rules(const json_t *r)
+{
+    size_t i = 0;
+    json_t *rule = NULL;
+
+    json_array_foreach(json_object_get(r, "rules_not_obeyed"), i, rule)
+    {
+        printf("  rule %s is not obeyed as it stands%s: %s\n", text_of(rule, "name"),
+               json_is_true(json_object_get(rule, "in_force"))
+                   ? " (a former one or a part of it is)"
+                   : "",
+               text_of(rule, "error"));
+    }
+}
+
 static void print_why(const json_t *r, bool details)
 {
     size_t i = 0;
@@ -460,6 +475,7 @@ static void print_why(const json_t *r, bool details)
     printf("  calls %lld, errors %lld, in flight %lld\n", int_of(r, "calls"), int_of(r, "errors"),
            int_of(r, "in_flight"));
     print_rules(r);
+    print_bad_rules(r);
     print_definitions(r, details);
     if (json_array_size(endpoints) != 0)
         print_provider_head();

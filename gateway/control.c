@@ -49,8 +49,13 @@ static void print_degraded(const struct registry_numbers *n, struct buf *out)
                    (unsigned long long)n->references[REFERENCE_SNAPSHOT]);
         comma = ",";
     }
-    if (!n->snapshot_writable)
+    if (!n->snapshot_writable) {
         buf_printf(out, "%s\"provider lists cannot be saved\"", comma);
+        comma = ",";
+    }
+    if (n->bad_rules != 0)
+        buf_printf(out, "%s\"%u published rules are not obeyed as they stand\"", comma,
+                   n->bad_rules);
 }
 
 void control_print_ready(const struct control *c, struct buf *out)

@@ -43,7 +43,7 @@ static const struct {
                                  "Sessions that expired."},
     [METRIC_REGISTRY_BAD_RULES] =
         {"dubbogate_registry_bad_rules", GAUGE,
-         "Rules whose present text is not understood; the former one is in force."},
+         "Published rules that are not obeyed as they stand; /registries says why."},
     [METRIC_REGISTRY_WATCHES] = {"dubbogate_registry_watches", GAUGE, "Watches set now."},
     [METRIC_CONSUMER_NODES] = {"dubbogate_consumer_nodes", GAUGE, "Consumer nodes of ours."},
     [METRIC_SNAPSHOT_AGE] = {"dubbogate_snapshot_age_seconds", GAUGE,

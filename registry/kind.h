@@ -94,6 +94,8 @@ struct registry_kind {
      * long as the registry has not been read.  `own_ip` as in a list_report.  NULL: this kind has none. */
     void (*rules)(void *kind, struct reference *ref, const struct provider *v, size_t n,
                   struct ruleset *out, struct str *own_ip);
+    /* Adds to `list` which published rules that concern the reference are not obeyed as they stand, and why.  May be NULL. */
+    void (*bad_rules)(const void *kind, const struct reference *ref, json_t *list);
     /* The answer to a metadata_question; p == NULL: none.  May be NULL. */
     void (*on_metadata)(void *kind, const char *app, const char *revision, struct str json);
     /* True: there is work for the next tick. */

@@ -164,7 +164,7 @@ static void zk_report(const void *kind, json_t *into)
                         json_incref(json_object_get(json_array_get(list, 0), "session")));
     json_object_set_new(into, "new_tree", json_boolean(z->new_tree));
     json_object_set_new(into, "sessions", list);
-    zk_config_report(z, into);
+    zk_report_rules(z, into);
 }
 
 static bool zk_check(const char *address, struct err *e)
@@ -194,6 +194,7 @@ const struct registry_kind registry_kind_zookeeper = {
     .save = zk_save_revisions,
     .save_rules = zk_save_rules,
     .rules = zk_rules_of,
+    .bad_rules = zk_bad_rules,
     .on_metadata = zk_on_metadata,
     .tick = zk_tick,
     .report = zk_report,

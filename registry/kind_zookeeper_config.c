@@ -19,8 +19,9 @@
 enum {
     CONFIG_AGAIN_MS = 5000, /* after an error of the directory or of a node */
     CONFIG_NODES_MAX = 65536,
-    CONFIG_READS_MAX = 64, /* in flight */
-    CONFIG_OVERHEAD = 4,   /* bytes beside the path in a packet of watches */
+    CONFIG_NAMES_MAX = 4 * CONFIG_NODES_MAX, /* not all of them are of rules */
+    CONFIG_READS_MAX = 64,                   /* in flight */
+    CONFIG_OVERHEAD = 4,                     /* bytes beside the path in a packet of watches */
 };
 
 static struct zk_session *session_of(const struct zk *z)
@@ -82,7 +83,7 @@ static void free_node(struct zk *z, struct zk_config_node *n)
     list_remove(&n->dirty);
     table_remove(z, n);
     rules_put(n->rules);
-    free(n->bad);
+    zk_bad_note(z, &n->bad, NULL);
     free(n);
 }
 
@@ -104,11 +105,7 @@ static void release_held(struct zk *z)
 
 static void note_bad(struct zk *z, struct zk_config_node *n, const char *why)
 {
-    struct counter *c = &z->source->home->numbers.bad_rules;
-
-    counter_set(c, counter_get(c) + (why != NULL) - (n->bad != NULL));
-    free(n->bad);
-    n->bad = why != NULL ? strdup(why) : NULL;
+    zk_bad_note(z, &n->bad, why);
     if (why != NULL)
         log_warn("registry", "registry %s: rule %s is not understood, the former one %s: %s",
                  z->source->conf.name, n->name, n->rules != NULL ? "stays" : "was none", why);
@@ -234,7 +231,7 @@ struct zk_config_node *zk_config_find(struct zk *z, struct str name)
 {
     struct zk_config_node *n = find_node(z, name);
 
-    if (n != NULL || z->config.ready || !saved_rules_has(z->source, name))
+    if (n != NULL || z->config.read || !saved_rules_has(z->source, name))
         return n;
     return add_node(z, name);
 }
@@ -279,6 +276,32 @@ static void on_exists(struct zk_session *s, struct zk_op *op)
     s->zk->config.in_flight = false; /* else it came between: the tick reads it */
 }
 
+/* Saved rules stay to be taken. */
+static void on_unread(struct zk *z, const struct zk_op *op)
+{
+    z->config.not_before_ms = clock_ms() + CONFIG_AGAIN_MS;
+    if (zk_bad_note(z, &z->config.bad, zk_why(op)))
+        log_warn("registry", "registry %s: %s cannot be read: %s; the former rules stay",
+                 z->source->conf.name, op->path, zk_why(op));
+}
+
+static void on_names(struct zk *z, const struct zk_op *op)
+{
+    struct zk_config *c = &z->config;
+    struct err e;
+
+    for (struct zk_config_node *n = c->nodes; n != NULL; n = n->hh.next)
+        n->present = false;
+    for (size_t i = 0; i < op->n_names; i++)
+        see_node(z, op->names[i]);
+    drop_absent(z);
+    saved_rules_forget_nodes(z->source); /* who is there has taken its own */
+    c->read = true;
+    err_set(&e, "more than %d rules: the others are not obeyed", CONFIG_NODES_MAX);
+    if (zk_bad_note(z, &c->bad, HASH_COUNT(c->nodes) >= CONFIG_NODES_MAX ? e.text : NULL))
+        log_warn("registry", "registry %s: %s: %s", z->source->conf.name, op->path, e.text);
+}
+
 static void on_directory(struct zk_session *s, struct zk_op *op)
 {
     struct zk_config *c = &s->zk->config;
@@ -286,18 +309,10 @@ static void on_directory(struct zk_session *s, struct zk_op *op)
     c->in_flight = false;
     if (zk_is_lost(op->rc))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
-        c->not_before_ms = clock_ms() + CONFIG_AGAIN_MS;
-        log_warn("registry", "registry %s: %s cannot be read: %s; the former rules stay",
-                 s->zk->source->conf.name, op->path, zk_why(op));
-    } else {
-        for (struct zk_config_node *n = c->nodes; n != NULL; n = n->hh.next)
-            n->present = false;
-        for (size_t i = 0; i < op->n_names; i++)
-            see_node(s->zk, op->names[i]);
-        drop_absent(s->zk);
-        saved_rules_forget_nodes(s->zk->source); /* who is there has taken its own */
-    }
+    if (op->rc == ZOK || op->rc == ZNONODE)
+        on_names(s->zk, op);
+    else
+        on_unread(s->zk, op);
     if (op->rc == ZOK) {
         zk_count_watch(s, &c->watch_set, true);
     } else if (op->rc == ZNONODE && zk_can_send(s)) {
@@ -317,6 +332,7 @@ static void read_directory(struct zk_session *s)
     struct zk_op *op = zk_op_new(s, NULL, s->zk->source->conf.config_root, on_directory);
     struct zk_handle *h = s->handle;
 
+    op->max_names = CONFIG_NAMES_MAX;
     s->zk->config.in_flight = true;
     zk_op_sent(op, zoo_awget_children2(h->h, op->path, zk_watcher, h, zk_on_strings, op));
 }
@@ -390,6 +406,7 @@ void zk_config_free(struct zk *z)
         next = n->hh.next;
         free_node(z, n);
     }
+    zk_bad_note(z, &z->config.bad, NULL);
     zk_ruleset_free(z);
 }
 
@@ -412,25 +429,4 @@ bool zk_config_save(const struct zk *z, struct store_writer *w)
                  ok;
     }
     return ok;
-}
-
-void zk_config_report(const struct zk *z, json_t *into)
-{
-    json_t *list = json_array();
-
-    for (const struct zk_config_node *n = z->config.nodes; n != NULL; n = n->hh.next) {
-        json_t *o = NULL;
-
-        if (!n->wanted && n->kind != RULE_NODE_SCRIPT)
-            continue;
-        o = json_object();
-        json_object_set_new(o, "name", json_string(n->name));
-        json_object_set_new(o, "in_force", json_boolean(n->rules != NULL));
-        if (n->bad != NULL)
-            json_object_set_new(o, "error", json_string(n->bad));
-        else if (n->kind == RULE_NODE_SCRIPT)
-            json_object_set_new(o, "error", json_string("script rules are not run"));
-        json_array_append_new(list, o);
-    }
-    json_object_set_new(into, "rules", list);
 }

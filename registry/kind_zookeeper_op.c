@@ -120,7 +120,7 @@ void zk_on_strings(int rc, const struct String_vector *v, const struct Stat *sta
 
     if (rc == ZOK && stat != NULL)
         op->stat = *stat;
-    if (n > STORE_URLS_MAX) { /* such a change is not taken (docs/ROBUSTNESS.md section 3.1) */
+    if (n > (op->max_names != 0 ? op->max_names : STORE_URLS_MAX)) { /* such a change is not taken (docs/ROBUSTNESS.md section 3.1) */
         refuse(op);
         return;
     }

@@ -204,15 +204,27 @@ static void add_app(struct zk_apps *apps, struct str name)
         if (str_eq(apps->v[i], name))
             return;
     }
+    apps->more = apps->more || (name.n != 0 && apps->n == ARRAY_LEN(apps->v));
     if (name.n != 0 && apps->n < ARRAY_LEN(apps->v))
         apps->v[apps->n++] = name;
 }
 
+static void note_more_apps(struct zk_path *p, bool more)
+{
+    struct err e;
+
+    err_set(&e, "providers of more than %d applications: the rules of the others are not obeyed",
+            RULESET_APPS_MAX);
+    if (zk_bad_note(p->session->zk, &p->bad[ZK_BAD_APPS], more ? e.text : NULL))
+        log_warn("registry", "%s: %s", p->interface, e.text);
+}
+
 /* Whose rules count: applications of the listed providers and of those that may stay though they are not. */
-static void find_apps(const struct zk_path *p, const struct list_report *l, struct zk_apps *apps)
+static void find_apps(struct zk_path *p, const struct list_report *l, struct zk_apps *apps)
 {
     for (size_t i = 0; i < l->n; i++)
         add_app(apps, url_peek(l->urls[i], STR("application")));
+    note_more_apps(p, apps->more);
     list_each(x, &p->refs) {
         const struct directory *d = container_of(x, struct zk_ref, link)->ref->directory;
 
@@ -221,8 +233,7 @@ static void find_apps(const struct zk_path *p, const struct list_report *l, stru
     }
 }
 
-static bool rules_are_read(const struct zk_path *p, const struct list_report *l,
-                           struct zk_apps *apps)
+static bool rules_are_read(struct zk_path *p, const struct list_report *l, struct zk_apps *apps)
 {
     UNFILLED struct ruleset rules;
     bool all = true;
@@ -290,7 +301,7 @@ static void on_rules(struct zk_path *p, enum zk_category c, const struct zk_op *
     if (op->rc == ZOK || op->rc == ZNONODE)
         zk_rules_take(p, c, op);
     else
-        log_warn("registry", "%s cannot be read: %s; the former rules stay", op->path, zk_why(op));
+        zk_rules_unread(p, c, op);
 }
 
 static void on_children(struct zk_session *s, struct zk_op *op)

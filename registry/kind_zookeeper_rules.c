@@ -11,17 +11,28 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What of a set is not obeyed or not saved. */
+struct shortfall {
+    size_t n; /* no rules, and why the first is none */
+    struct err first;
+    size_t n_low; /* of low priority */
+    bool unsaved;
+};
+
 /* One that is no rule is told and left out; the others count. */
 static void add_node(const struct zk_path *p, const struct zk_op *op, enum rule_node kind,
-                     const char *name, struct rules *r)
+                     const char *name, struct rules *r, struct shortfall *s)
 {
     struct str own_ip = zk_own_ip(p->session->zk);
     struct str url = STR_NONE;
     struct err e = {0};
 
-    if (!url_decode_node(str_from(name), &r->arena, &url, &e) ||
-        rules_add_url(r, kind, url, own_ip, &e) == RULE_BAD)
-        log_warn("registry", "%s: a rule is skipped: %s", op->path, e.text);
+    if (url_decode_node(str_from(name), &r->arena, &url, &e) &&
+        rules_add_url(r, kind, url, own_ip, &e) != RULE_BAD)
+        return;
+    log_warn("registry", "%s: a rule is skipped: %s", op->path, e.text);
+    if (s->n++ == 0)
+        s->first = e;
 }
 
 static enum rule_node kind_of(enum zk_category c)
@@ -29,19 +40,42 @@ static enum rule_node kind_of(enum zk_category c)
     return c == ZK_ROUTERS ? RULE_NODE_CONDITION : RULE_NODE_CONFIGURATORS;
 }
 
-static struct rules *read_set(const struct zk_path *p, enum zk_category c, const struct zk_op *op)
+static char **bad_of(struct zk_path *p, enum zk_category c)
+{
+    return &p->bad[c == ZK_ROUTERS ? ZK_BAD_ROUTERS : ZK_BAD_CONFIGURATORS];
+}
+
+static void judge_set(struct zk_path *p, enum zk_category c, const char *path,
+                      const struct shortfall *s)
+{
+    struct err e = {0};
+
+    if (s->n != 0)
+        err_set(&e, "%zu left out, the first: %s", s->n, s->first.text);
+    else if (s->n_low != 0)
+        err_set(&e, "%zu left out, those of the lowest priority: more than %d", s->n_low,
+                RULE_STEPS_MAX);
+    else if (s->unsaved)
+        err_set(&e, "obeyed, but too long together for the saved lists");
+    if (zk_bad_note(p->session->zk, bad_of(p, c), e.text[0] != '\0' ? e.text : NULL))
+        log_warn("registry", "%s: %s", path, e.text);
+}
+
+static struct rules *read_set(struct zk_path *p, enum zk_category c, const struct zk_op *op)
 {
     enum rule_node kind = kind_of(c);
-    struct rules *r = NULL;
+    struct rules *r = rules_new(str_from(op->path));
+    struct shortfall s = {.n = 0};
 
-    if (op->n_names == 0)
-        return NULL;
-    r = rules_new(str_from(op->path));
     /* the server names them in any order; where priorities are equal, Dubbo's is that of the texts */
     qsort(op->names, op->n_names, sizeof(*op->names), by_text);
     for (size_t i = 0; i < op->n_names; i++)
-        add_node(p, op, kind, op->names[i], r);
-    return rules_finish(r);
+        add_node(p, op, kind, op->names[i], r, &s);
+    s.unsaved = r->urls.failed;
+    r = rules_finish(r);
+    s.n_low = r != NULL ? r->n_left_out : 0;
+    judge_set(p, c, op->path, &s);
+    return r;
 }
 
 static void use(struct zk_path *p, enum zk_category c, struct rules *r)
@@ -66,7 +100,17 @@ void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op
 
 void zk_rules_none(struct zk_path *p, enum zk_category c)
 {
+    zk_bad_note(p->session->zk, bad_of(p, c), NULL);
     use(p, c, NULL);
+}
+
+void zk_rules_unread(struct zk_path *p, enum zk_category c, const struct zk_op *op)
+{
+    struct err e;
+
+    err_set(&e, "cannot be read: %s; the former ones stay", zk_why(op));
+    zk_bad_note(p->session->zk, bad_of(p, c), e.text);
+    log_warn("registry", "%s %s", op->path, e.text);
 }
 
 /* ---------------------------------------------------------------- saved ones */
@@ -109,6 +153,9 @@ void zk_rules_end(struct zk_path *p)
 {
     struct registry *home = p->session->zk->source->home;
     struct arena a;
+
+    for (size_t i = 0; i < ARRAY_LEN(p->bad); i++)
+        zk_bad_note(p->session->zk, &p->bad[i], NULL);
 
     arena_init(&a);
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {

@@ -220,6 +220,6 @@ struct registry_numbers {
     uint32_t connected;    /* registries with a session now */
     uint32_t disconnected; /* registries without */
     uint32_t waiting;      /* pinned references without any list */
-    uint32_t bad_rules;    /* nodes whose present content is not understood */
+    uint32_t bad_rules;    /* published rules that are not obeyed as they stand */
 };
 void registry_numbers(const struct registry *r, struct registry_numbers *out) NONNULL;

@@ -164,6 +164,16 @@ static json_t *rules_json(const struct directory *d)
     return list;
 }
 
+static json_t *bad_rules_json(const struct reference *ref)
+{
+    json_t *list = json_array();
+    const struct source *s = ref->source;
+
+    if (s->kind->bad_rules != NULL && s->impl != NULL)
+        s->kind->bad_rules(s->impl, ref, list);
+    return list;
+}
+
 static json_t *reference_json(const struct reference *ref, bool whole)
 {
     json_t *o = json_object();
@@ -184,6 +194,8 @@ static json_t *reference_json(const struct reference *ref, bool whole)
     json_object_set_new(o, "subscribes", json_integer(ref->subscribes));
     json_object_set_new(o, "consumer_node", node_json(ref));
     json_object_set_new(o, "rules", rules_json(ref->directory));
+    if (whole)
+        json_object_set_new(o, "rules_not_obeyed", bad_rules_json(ref));
     json_object_set_new(o, "definitions", definitions_json(ref, whole));
     json_object_set_new(o, "events", events_json(ref));
     return o;

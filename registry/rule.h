@@ -20,7 +20,7 @@ enum rule_result {
 };
 
 enum {
-    RULE_STEPS_MAX = 256,
+    RULE_STEPS_MAX = 256, /* of a rule; routers of an interface */
     RULE_TARGETS_MAX = 64,
     RULE_TAGS_MAX = 256,
     RULE_ADDRESSES_MAX = 4096

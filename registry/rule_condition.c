@@ -142,8 +142,12 @@ enum rule_result condition_rule_from_yaml(struct str text, enum dubbo_line line,
     list = yaml_find(root, STR("conditions"));
     if (!flag_of(root, STR("enabled"), true))
         return RULE_NONE;
-    if (list == NULL || list->kind != YAML_LIST || list->n == 0 || list->n > RULE_STEPS_MAX) {
-        err_set(e, "no conditions, or more than %d", RULE_STEPS_MAX);
+    if (list == NULL || list->kind != YAML_LIST || list->n == 0) {
+        err_set(e, "no list of conditions");
+        return RULE_BAD;
+    }
+    if (list->n > RULE_STEPS_MAX) {
+        err_set(e, "%zu conditions, more than %d", list->n, RULE_STEPS_MAX);
         return RULE_BAD;
     }
     out->force = flag_of(root, STR("force"), false);

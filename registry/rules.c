@@ -120,10 +120,6 @@ static enum rule_result add_router(struct rules *r, struct str url, struct str o
 
     if (result != RULE_OK)
         return result;
-    if (r->n_conditions >= RULE_STEPS_MAX) {
-        err_set(e, "more than %d routers", RULE_STEPS_MAX);
-        return RULE_BAD;
-    }
     if ((r->n_conditions & (r->n_conditions - 1)) == 0) { /* the room is a power of two */
         grown = arena_alloc(&r->arena, (r->n_conditions * 2 + 1) * sizeof(*grown));
         if (r->n_conditions != 0)
@@ -150,19 +146,42 @@ enum rule_result rules_add_url(struct rules *r, enum rule_node kind, struct str 
     return result;
 }
 
+struct ordered {
+    struct condition_rule v;
+    size_t at;
+};
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct ordered *x = a;
+    const struct ordered *y = b;
+
+    if (x->v.priority != y->v.priority)
+        return x->v.priority < y->v.priority ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+/* Ascending, so that the one with the higher priority has the last word; of too many those with the higher one count. */
+static void sort_routers(struct rules *r)
+{
+    struct ordered *all = xcalloc(r->n_conditions + 1, sizeof(*all));
+
+    for (size_t i = 0; i < r->n_conditions; i++)
+        all[i] = (struct ordered){r->conditions[i], i};
+    qsort(all, r->n_conditions, sizeof(*all), by_priority);
+    if (r->n_conditions > RULE_STEPS_MAX)
+        r->n_left_out = r->n_conditions - RULE_STEPS_MAX;
+    r->n_conditions -= r->n_left_out;
+    for (size_t i = 0; i < r->n_conditions; i++)
+        r->conditions[i] = all[r->n_left_out + i].v;
+    free(all);
+}
+
 struct rules *rules_finish(struct rules *r)
 {
     configurators_sort(&r->overrides);
     r->text = r->urls.failed ? STR_NONE : buf_str(&r->urls);
-    /* ascending, so that the one with the higher priority has the last word; few, and mostly in order */
-    for (size_t i = 1; i < r->n_conditions; i++) {
-        struct condition_rule c = r->conditions[i];
-        size_t j = i;
-
-        for (; j > 0 && r->conditions[j - 1].priority > c.priority; j--)
-            r->conditions[j] = r->conditions[j - 1];
-        r->conditions[j] = c;
-    }
+    sort_routers(r);
     if (r->overrides.n != 0 || r->n_conditions != 0)
         return r;
     rules_put(r);
@@ -190,11 +209,7 @@ void ruleset_add(struct ruleset *s, struct rules *rules, struct str application)
 {
     if (rules == NULL)
         return;
-    if (s->n == RULESET_MAX) {
-        log_warn("registry", "more than %d rules for one service: the rest is left out",
-                 RULESET_MAX);
-        return;
-    }
+    ASSERT(s->n < RULESET_MAX);
     s->v[s->n++] = (struct ruleset_entry){application, rules};
 }
 

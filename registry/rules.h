@@ -25,6 +25,7 @@ struct rules {
     struct configurators overrides;
     struct condition_rule *conditions; /* in the order in which they filter */
     size_t n_conditions;
+    size_t n_left_out;     /* routers beyond RULE_STEPS_MAX */
     struct tag_rule *tags; /* NULL = none */
 };
 
@@ -65,15 +66,15 @@ struct ruleset_entry {
     struct rules *rules;
 };
 
-enum { RULESET_MAX = 64 };
+enum { RULESET_APPS_MAX = 64, RULESET_MAX = 2 * RULESET_APPS_MAX + 8 };
 
-/* In the order in which they apply.  Borrows. */
+/* In the order in which they apply, of at most RULESET_APPS_MAX applications.  Borrows. */
 struct ruleset {
     struct ruleset_entry v[RULESET_MAX];
     size_t n;
 };
 
-/* Nothing when `rules` is NULL; what does not fit is left out. */
+/* Nothing when `rules` is NULL. */
 void ruleset_add(struct ruleset *s, struct rules *rules, struct str application)
     __attribute__((nonnull(1)));
 /* Has it conditions or tags: does it decide call by call? */

@@ -93,7 +93,9 @@ struct zk_config {
     struct list dirty;            /* zk_config_node.dirty */
     unsigned n_in_flight;         /* reads of nodes */
     unsigned n_unknown;           /* nodes that concern us and were not read yet */
-    bool ready;                   /* the directory was read once */
+    bool ready;                   /* a read of the directory was answered once */
+    bool read;                    /* with what is in it */
+    char *bad;                    /* why it cannot be read as it stands; NULL = it was */
     bool in_flight;               /* a read of the directory */
     bool watch_set;               /* of the directory */
     bool any_held;                /* some zk_path.held */
@@ -134,18 +136,22 @@ struct zk_mapping {
     bool watch_set;
 };
 
+/* Published rules that are not obeyed: those two sets, and of applications. */
+enum { ZK_BAD_CONFIGURATORS, ZK_BAD_ROUTERS, ZK_BAD_APPS, ZK_BAD_RULES };
+
 /* An interface: one read and watch of each of its nodes, any number of references. */
 struct zk_path {
     UT_hash_handle hh;
     struct zk_session *session;
-    struct list link;       /* session->paths */
-    struct list dirty;      /* session->dirty: must be read */
-    struct list refs;       /* zk_ref.link */
-    size_t bytes;           /* of its nodes in a packet of watches */
-    uint64_t next_read_ms;  /* the pace of changes; 0 = at once */
-    uint64_t not_before_ms; /* after an error, or held */
-    int64_t pzxid;          /* of the last list of providers */
-    struct rules *rules[2]; /* of its configurators and its routers; NULL: none */
+    struct list link;        /* session->paths */
+    struct list dirty;       /* session->dirty: must be read */
+    struct list refs;        /* zk_ref.link */
+    size_t bytes;            /* of its nodes in a packet of watches */
+    uint64_t next_read_ms;   /* the pace of changes; 0 = at once */
+    uint64_t not_before_ms;  /* after an error, or held */
+    int64_t pzxid;           /* of the last list of providers */
+    struct rules *rules[2];  /* of its configurators and its routers; NULL: none */
+    char *bad[ZK_BAD_RULES]; /* why some of these are not obeyed; NULL = they are */
     struct zk_mapping mapping;
     unsigned failures;
     uint32_t n_listed; /* nodes in it */
@@ -189,9 +195,10 @@ struct zk_op {
     void (*done)(struct zk_session *s, struct zk_op *op);
     int step;
     bool watch;
-    char *key;    /* interface or reference: looked up again, it may be gone */
-    char *path;   /* the node */
-    void *memory; /* that the library uses meanwhile */
+    size_t max_names; /* more children are refused; 0 = STORE_URLS_MAX */
+    char *key;        /* interface or reference: looked up again, it may be gone */
+    char *path;       /* the node */
+    void *memory;     /* that the library uses meanwhile */
     int rc;
     struct Stat stat;
     char **names; /* children */
@@ -283,6 +290,8 @@ void zk_remove_watch(struct zk_session *s, const char *path);
 /* The children of a category of rules, answered by `op`, are in force from now on. */
 void zk_rules_take(struct zk_path *p, enum zk_category c, const struct zk_op *op);
 void zk_rules_none(struct zk_path *p, enum zk_category c);
+/* They could not be read: the former ones stay. */
+void zk_rules_unread(struct zk_path *p, enum zk_category c, const struct zk_op *op);
 /* Those of the last run, until they are read. */
 void zk_rules_start(struct zk_path *p);
 /* Nobody needs them any more: back to the saved ones, if the list that they are about is still there. */
@@ -295,8 +304,9 @@ void zk_rules_of(void *kind, struct reference *ref, const struct provider *v, si
 /* ---- configuration nodes ---- */
 /* Applications of providers. */
 struct zk_apps {
-    struct str v[RULESET_MAX / 4];
+    struct str v[RULESET_APPS_MAX];
     size_t n;
+    bool more; /* than fit */
 };
 void zk_config_init(struct zk *z);
 void zk_config_free(struct zk *z);
@@ -311,7 +321,14 @@ bool zk_config_rules(struct zk *z, const struct zk_path *p, const struct refkey 
 /* Such a list is not handed on; `p` is read again when its rules are there. */
 void zk_config_hold(struct zk_path *p);
 bool zk_config_save(const struct zk *z, struct store_writer *w);
-void zk_config_report(const struct zk *z, json_t *into);
+
+/* ---- rules that are not obeyed (kind_zookeeper_badrules.c) ---- */
+/* Keeps a copy of `why` in `at` and counts; NULL: they are.  True: it was not so before. */
+bool zk_bad_note(const struct zk *z, char **at, const char *why) __attribute__((nonnull(1, 2)));
+/* Members of an array: all of the registry, for its report. */
+void zk_report_rules(const struct zk *z, json_t *into);
+/* registry_kind.bad_rules */
+void zk_bad_rules(const void *kind, const struct reference *ref, json_t *list);
 
 /* ---- ACLs ---- */
 /* Deep copies. */

@@ -235,6 +235,48 @@ def a_rule_that_is_none():
     s.end()
 
 
+def rules_of_many_applications():
+    """Each provider may be of another application; of those beyond the first 64 the rules are told, not obeyed."""
+    s = Scene()
+    for i in range(60):
+        s.p.add(30000 + i, ephemeral=False, disabled="true", application="other-%d" % i)
+    s.rule("prov-a.condition-router", "force: true\nkey: prov-a\nconditions:\n  - '=> zone = none'\n")
+    s.rule("prov-b.condition-router", "force: true\nkey: prov-b\nconditions:\n  - '=> zone = west'\n")
+    s.restart()
+    assert used(60) == ["b"], "both count from the first call on"
+    assert s.g.metric("dubbogate_registry_bad_rules") == 0
+    for i in range(60, 70):
+        s.p.add(30000 + i, ephemeral=False, disabled="true", application="other-%d" % i)
+    kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 1, 5, "it is counted")
+    assert "rule %s is not obeyed as it stands: providers of more than 64 applications" % IFACE in kit.program("why", IFACE)
+    for i in range(60, 70):
+        s.p.remove(30000 + i, disabled="true", application="other-%d" % i)
+    kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 0, 5, "and no more")
+    s.end()
+
+
+def more_routers_than_are_obeyed():
+    """Those of the highest priority are, wherever their texts stand; one that is no rule is told."""
+    s = Scene()
+    s.router(" => zone = west", priority="7")
+    for i in range(300):
+        s.router("method = other => zone = east", name="%03d" % i, priority="1")
+    soon(["b"], "the one of priority 7 has the last word")
+    kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 1, 5, "it is counted")
+    rules = s.g.admin("/registries")[1][0]["rules"]
+    assert rules == [{"name": IFACE + "/routers", "in_force": True,
+                      "error": "45 left out, those of the lowest priority: more than 256"}], rules
+    bad = "/dubbo/%s/routers/no%%20rule" % IFACE
+    s.c.create(bad)
+    kit.wait_until(lambda: "1 left out, the first: " in kit.program("why", IFACE), 5, "what is no rule is told")
+    assert used() == ["b"]
+    s.c.delete(bad)
+    s.c.delete_tree("/dubbo/%s/routers" % IFACE)
+    soon(["a", "b"], "no rule")
+    kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 0, 3, "and nothing to tell")
+    s.end()
+
+
 def rules_while_the_registry_is_down():
     """They stay in force; what changed meanwhile is found when it is back."""
     s = Scene()
@@ -258,7 +300,7 @@ if __name__ == "__main__":
     try:
         kit.run([service_rules_of_2_7, rules_that_stand_at_the_start, rules_of_applications, method_and_arguments,
                  routers_of_2_6, tags_of_calls, tag_rules, configurators_in_yaml, a_rule_that_is_none,
-                 rules_while_the_registry_is_down])
+                 rules_of_many_applications, more_routers_than_are_obeyed, rules_while_the_registry_is_down])
     finally:
         if zk is not None:
             zk.close()

@@ -210,6 +210,31 @@ def newer_than_the_list_that_they_are_about():
         s.end()
 
 
+def directory_that_cannot_be_read():
+    """At a start: the last run's rules stay, of services that are not configured too, and everybody can see why."""
+    with tempfile.TemporaryDirectory() as state:
+        s = scene(state)
+        s.rule(SERVICE_RULE, WEST)
+        soon(["b"], "west")
+        wait_saved(state, {SERVICE_RULE})
+        s.c.set_acl(routing.CONFIG, [(2 | 4 | 8 | 16, "world", "anyone")])
+        for _ in range(2):
+            s.restart()
+            kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 1, 5, "it is counted")
+            assert used(60) == ["b"], used(60)
+        assert "1 published rules are not obeyed as they stand" in s.g.admin("/ready")[1]["degraded"], s.g.admin("/ready")
+        first = s.g.admin("/registries")[1][0]["rules"][0]
+        assert first == {"name": routing.CONFIG, "in_force": False, "error": "not authenticated"}, first
+        why = kit.program("why", IFACE)
+        assert "  rule %s is not obeyed as it stands: not authenticated\n" % routing.CONFIG in why, why
+        s.c.set_acl(routing.CONFIG, [(31, "world", "anyone")])
+        s.rule(SERVICE_RULE, EAST)
+        soon(["a"], "the node itself could always be read")
+        kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 0, 10, "the directory is read again within seconds")
+        assert s.g.admin("/ready")[1]["degraded"] == [], (s.g.admin("/ready"), s.g.reference(IFACE))
+        s.end()
+
+
 if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
@@ -217,6 +242,7 @@ if __name__ == "__main__":
         kit.run([rules_of_a_service, rules_by_our_own_address, rules_of_applications, routers_of_2_6, tags,
                  a_bad_rule_at_a_restart, changed_while_we_were_away,
                  deleted_and_nobody_has_called, of_a_service_that_nobody_has_called, given_up_as_idle,
+                 directory_that_cannot_be_read,
                  newer_than_the_list_that_they_are_about])
     finally:
         if zk is not None:
