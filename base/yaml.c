@@ -307,6 +307,9 @@ struct yaml_node *yaml_load(struct str text, struct arena *a, const struct yaml_
         tell(&l, 0, 0, "out of memory");
         return NULL;
     }
+    /* told the encoding, the library takes a byte order mark for text; Java's reader skips it too */
+    if (str_starts(text, STR("\xef\xbb\xbf")))
+        text = str_sub(text, 3, text.n);
     yaml_parser_set_encoding(&l.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&l.parser, (const unsigned char *)(text.n != 0 ? text.p : ""),
                                  text.n);

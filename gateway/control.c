@@ -35,13 +35,22 @@ bool control_is_ready(const struct control *c)
     return n.waiting == 0;
 }
 
+static bool knows_a_list(const struct registry_numbers *n)
+{
+    return n->references[REFERENCE_READY] + n->references[REFERENCE_EMPTY] +
+               n->references[REFERENCE_SNAPSHOT] !=
+           0;
+}
+
 static void print_degraded(const struct registry_numbers *n, struct buf *out)
 {
     const char *comma = "";
 
     if (n->disconnected != 0) {
-        buf_printf(out, "\"%u of %u registries not connected; calls use the last known lists\"",
-                   n->disconnected, n->disconnected + n->connected);
+        buf_printf(out, "\"%u of %u registries not connected; %s\"", n->disconnected,
+                   n->disconnected + n->connected,
+                   knows_a_list(n) ? "calls use the last known lists"
+                                   : "no list of providers is in use");
         comma = ",";
     }
     if (n->references[REFERENCE_SNAPSHOT] != 0) {

@@ -67,10 +67,35 @@ def ten_thousand_providers_that_come_and_go():
     c.close()
 
 
+def rules_of_many_services():
+    """More of them than a list may have providers: the one that concerns us is obeyed, nothing is left out."""
+    c = client(zk)
+    c.ensure("/dubbo/config/dubbo")
+    c.create_many(["/dubbo/config/dubbo/com.example.trade.Service%d::.condition-router" % n for n in range(25000)])
+    c.create("/dubbo/config/dubbo/%s::.condition-router" % IFACE, b"force: true\nconditions:\n  - '=> address = 127.0.0.1:20882'\n")
+    stubs = [kit.Stub(20880, 20881, "-n", "a"), kit.Stub(20882, 20883, "-n", "b")]
+    where = "/dubbo/%s/providers" % IFACE
+    c.ensure(where)
+    for port in 20880, 20882:
+        c.create(where + "/" + provider_node(IFACE, port))
+    g = kit.Gateway(config())
+    http = kit.Http()
+    kit.wait_until(lambda: http.post(PATH, "[]")[0] == 200, 10, "a list")
+    for _ in range(40):
+        status, text, _ = http.post("/%s/whoami" % IFACE, "[]")
+        assert (status, text) == (200, '"b"'), (status, text)
+    assert g.metric("dubbogate_registry_bad_rules") == 0
+    assert g.metric("dubbogate_registry_watches") < 20, "only what concerns us is watched"
+    g.stop()
+    for s in stubs:
+        s.kill()
+    c.close()
+
+
 if __name__ == "__main__":
     zk = kit.ZooKeeper() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
-        kit.run([ten_thousand_providers_that_come_and_go])
+        kit.run([ten_thousand_providers_that_come_and_go, rules_of_many_services])
     finally:
         if zk is not None:
             zk.close()

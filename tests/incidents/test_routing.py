@@ -94,8 +94,8 @@ def service_rules_of_2_7():
     assert "NO_PROVIDER_AFTER_RULES): %s::.condition-router\n" % IFACE in kit.program("why", IFACE), kit.program("why", IFACE)
     s.rule(IFACE + "::.condition-router", "configVersion: v2.7\nforce: false\nconditions:\n  - '=> zone = x'\n")
     soon(["a", "b"], "a rule without force gives up")
-    s.rule(IFACE + "::.condition-router", "force: true\nconditions:\n  - '=> zone = west'\n")
-    soon(["b"], "west again")
+    s.rule(IFACE + "::.condition-router", "\ufeffforce: true\nconditions:\n  - '=> zone = west'\n")
+    soon(["b"], "west again, from an editor that begins with a byte order mark")
     s.rule(IFACE + ":1.0:.condition-router", "force: true\nconditions:\n  - '=> zone = x'\n")  # another version's
     s.c.delete(path)
     soon(["a", "b"], "no rule")
