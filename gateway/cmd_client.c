@@ -304,15 +304,16 @@ static void print_provider(const json_t *p)
     const char *connection = text_of(p, "last_error");
     const char *call = text_of(p, "last_failure");
 
-    printf("%-24s %-11s %6lld %9lld %9lld %8lld  %s%s%s\n", text_of(p, "address"),
+    printf("%-24s %-11s %6lld %9lld %9lld %8lld  %-13s %-20s  %s%s%s\n", text_of(p, "address"),
            text_of(p, "state"), int_of(p, "weight_now"), int_of(p, "in_flight"), int_of(p, "calls"),
-           int_of(p, "errors"), connection, *connection != '\0' && *call != '\0' ? ", " : "", call);
+           int_of(p, "errors"), text_of(p, "found"), text_of(p, "application"), connection,
+           *connection != '\0' && *call != '\0' ? ", " : "", call);
 }
 
 static void print_provider_head(void)
 {
-    printf("%-24s %-11s %6s %9s %9s %8s  %s\n", "ADDRESS", "STATE", "WEIGHT", "IN FLIGHT", "CALLS",
-           "ERRORS", "LAST ERROR");
+    printf("%-24s %-11s %6s %9s %9s %8s  %-13s %-20s  %s\n", "ADDRESS", "STATE", "WEIGHT",
+           "IN FLIGHT", "CALLS", "ERRORS", "FOUND", "APPLICATION", "LAST ERROR");
 }
 
 int cmd_providers(int argc, char **argv)

@@ -48,6 +48,7 @@ static json_t *endpoint_json(const struct endpoint *ep, struct str method, const
     put_int(o, "weight_now", provider_weight(p, method, w->wall_ms));
     json_object_set_new(o, "release", text(p->release));
     json_object_set_new(o, "application", text(p->application));
+    json_object_set_new(o, "found", json_string(provider_found_name(p)));
     put_int(o, "timeout_ms", p->timeout_ms);
     put_int(o, "payload", p->payload);
     put_int(o, "in_flight", ep->in_flight);

@@ -138,6 +138,8 @@ static struct provider *sorted(const struct provider *from, size_t n, size_t *n_
     for (size_t i = 0; i < n; i++) {
         if (used == 0 || !provider_same(&all[used - 1], &all[i]))
             all[used++] = all[i];
+        else if (!all[i].unlisted)
+            all[used - 1].found |= all[i].found;
     }
     *n_out = used;
     return all;
@@ -326,6 +328,15 @@ bool directory_equal(const struct directory *a, const struct directory *b)
             return false;
     }
     return true;
+}
+
+bool directory_told_alike(const struct directory *a, const struct directory *b)
+{
+    bool alike = a->n == b->n && a->source == b->source;
+
+    for (size_t i = 0; alike && i < a->n; i++)
+        alike = a->providers[i].found == b->providers[i].found;
+    return alike;
 }
 
 static int compare_provider(const void *a, const void *b)

@@ -54,6 +54,8 @@ struct directory *directory_build(const struct refkey *k, const struct provider 
     __attribute__((nonnull(1))) MUST_CHECK;
 /* Would a call see any difference?  Generation and source do not count. */
 bool directory_equal(const struct directory *a, const struct directory *b) NONNULL;
+/* Of two that are equal: would an operator see any? */
+bool directory_told_alike(const struct directory *a, const struct directory *b) NONNULL;
 /* The provider that provider_same() finds the same; NULL when it is not in the directory. */
 const struct provider *directory_find(const struct directory *d,
                                       const struct provider *p) NONNULL MUST_CHECK;

@@ -42,6 +42,7 @@ void source_set_connected(struct source *s, bool connected) NONNULL;
 struct list_report {
     const struct str *urls; /* decoded provider URLs; valid during the call */
     size_t n;
+    bool saved;    /* of the last run */
     bool exists;   /* the registry knows the interface's provider list, maybe an empty one */
     int64_t czxid; /* tells a list that was made anew from the one known before; 0 = cannot tell */
     bool rolled_back;            /* the list is older than one that was read before */

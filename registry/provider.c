@@ -22,6 +22,17 @@ const char *unusable_name(enum unusable u)
     return (unsigned)u < UNUSABLE_REASONS ? unusable_names[u] : "?";
 }
 
+const char *provider_found_name(const struct provider *p)
+{
+    if (p->found == FOUND_CONFIGURATION)
+        return "configuration";
+    if (p->found == (FOUND_INTERFACE | FOUND_INSTANCE))
+        return "both";
+    if (p->found == FOUND_INSTANCE)
+        return "instance";
+    return p->found == FOUND_INTERFACE ? "interface" : "saved";
+}
+
 /* A Java int; `absent` when missing, no number or out of range, as nobody can mean that. */
 static int32_t to_int(struct str value, int32_t absent)
 {

@@ -27,6 +27,13 @@ enum unusable {
     UNUSABLE_REASONS,       /* must stay last */
 };
 
+/* What lists a provider; nothing: the saved list. */
+enum {
+    FOUND_INTERFACE = 1,     /* its node below the interface */
+    FOUND_INSTANCE = 2,      /* an instance of its application */
+    FOUND_CONFIGURATION = 4, /* the operator */
+};
+
 struct ruleset;
 struct conf_consumer;
 struct routing_party;
@@ -69,6 +76,7 @@ struct provider {
     bool dynamic         : 1; /* false: the node stays when the provider dies */
     bool deprecated      : 1;
     bool timeout_written : 1; /* as in method_param */
+    unsigned char found  : 3; /* FOUND_… */
     uint16_t connections;     /* 0 = not given */
     union address addr;       /* resolved; sa.sa_family == AF_UNSPEC until then */
     uint32_t timeout_ms;      /* 0 = not given */
@@ -146,4 +154,6 @@ struct str provider_loadbalance(const struct provider *p, struct str method)
 void provider_hash(const struct provider *p, struct str method, uint32_t *nodes,
                    struct str *arguments) __attribute__((nonnull(1, 3, 4)));
 
+/* "interface", "instance", "both", "configuration" or "saved". */
+const char *provider_found_name(const struct provider *p) NONNULL;
 const char *unusable_name(enum unusable u); /* "tri"… for admin and metrics: protocol, … */

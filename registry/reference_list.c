@@ -58,6 +58,17 @@ static bool read_url(const struct reference *ref, const struct list_report *l, s
                                    party, e);
 }
 
+static void mark_found(const struct reference *ref, const struct list_report *l, size_t i,
+                       struct provider *p)
+{
+    if (ref->source->kind->fixed)
+        p->found = FOUND_CONFIGURATION;
+    else if (!l->saved && i < l->n_interface)
+        p->found = FOUND_INTERFACE;
+    else if (!l->saved)
+        p->found = FOUND_INSTANCE;
+}
+
 /* URL texts to the providers of this reference; garbage is skipped and told. */
 static size_t parse_urls(const struct reference *ref, const struct list_report *l, struct arena *a,
                          struct provider *out, struct routing_party *parties)
@@ -74,7 +85,7 @@ static size_t parse_urls(const struct reference *ref, const struct list_report *
         if (!ok || !provider_matches(&out[n], &ref->key))
             continue;
         settle(ref, &out[n]);
-        n++;
+        mark_found(ref, l, i, &out[n++]);
     }
     return n;
 }
@@ -100,7 +111,7 @@ static bool use_directory(struct reference *ref, struct directory *d)
     bool same = old != NULL && directory_equal(old, d);
     struct outgoing o = {REGISTRY_MAIL_DIRECTORY, .key = ref->key_text, .directory = d};
 
-    if (same && old->source == d->source) { /* the workers hold the old one: one is enough */
+    if (same && directory_told_alike(old, d)) { /* the workers hold the old one: one is enough */
         o.directory = old;
         reference_describe(ref);
         o.definitions_follow = reference_definitions_follow(ref);
@@ -186,7 +197,8 @@ bool reference_use_snapshot(struct reference *ref)
     arena_init(&a);
     v = arena_alloc(&a, (e->n + 1) * sizeof(*v));
     parties = arena_alloc(&a, (e->n + 1) * sizeof(*parties));
-    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n}, &a, v, parties);
+    n = parse_urls(ref, &(struct list_report){.urls = e->urls, .n = e->n, .saved = true}, &a, v,
+                   parties);
     if (n != 0) {
         ref->czxid = e->czxid;
         reference_enter(ref, REFERENCE_SNAPSHOT);
@@ -282,6 +294,7 @@ static struct list_report own_part(const struct reference *ref, const struct lis
     if (d == DISCOVERY_APPLICATION) {
         own.urls += l->n_interface;
         own.n -= l->n_interface;
+        own.n_interface = 0;
         own.rolled_back = false;
     }
     if (d == DISCOVERY_APPLICATION || !l->exists) {

@@ -74,6 +74,7 @@ static json_t *provider_json(const struct provider *p)
     json_object_set_new(o, "weight", json_integer(p->weight));
     json_object_set_new(o, "release", text_json(p->release));
     json_object_set_new(o, "application", text_json(p->application));
+    json_object_set_new(o, "found", json_string(provider_found_name(p)));
     return o;
 }
 

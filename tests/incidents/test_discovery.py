@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gateway_kit as kit  # noqa: E402  pylint: disable=wrong-import-position
+import registry_kit  # noqa: E402  pylint: disable=wrong-import-position
 
 IFACE = "demo.UserService"
 APP = "user-app"
@@ -316,12 +317,49 @@ def metadata_that_cannot_be_read():
     c.close()
 
 
+def how_providers_were_found():
+    """Told by `why`, `providers` and /references; what changes in it alone is told too."""
+    state = state_dir()
+    c, conf = start(process={"state_dir": state})
+    abc = stubs("a", "b", "c")
+    p = registry_kit.Providers(c, IFACE)
+    p.add(20880, ephemeral=False, application="old-app")
+    p.add(20882, ephemeral=False, application=APP)
+    publish(c, "r1", exports(service()))
+    set_mapping(c, APP)
+    add_instance(c, 20882, "r1")
+    add_instance(c, 20884, "r1")
+    conf["services"].append({"name": "fixed", "interface": "demo.Fixed", "providers": ["dubbo://127.0.0.1:20880"]})
+    g = kit.Gateway(conf)
+    are_listed(g, 20880, 20882, 20884)
+    found = lambda key=IFACE: [(x["application"], x["found"]) for x in g.reference(key)["providers"]["list"]]
+    three = [("old-app", "interface"), (APP, "both"), (APP, "instance")]
+    assert found() == three and found("demo.Fixed") == [("", "configuration")], (found(), found("demo.Fixed"))
+    for lines in kit.program("why", IFACE), kit.program("providers"):
+        words = [x.split() for x in lines.splitlines() if x.startswith("127.0.0.1:")]
+        assert [(w[7], w[6]) for w in words if w[6] != "configuration"] == three, lines
+    c.delete(path_of(20882))
+    kit.wait_until(lambda: found()[1] == (APP, "interface"), 5, "the instance is gone, its node is not")
+    kit.wait_until(lambda: (APP, "interface") in [(x["application"], x["found"]) for x in g.admin("/references/" + IFACE)[1]["endpoints"]],
+                   5, "the workers know it")
+    g.stop()
+    c.close()
+    zk.stop()
+    g = kit.Gateway(conf)
+    kit.wait_until(lambda: len(found()) == 3, 5, "a list")
+    assert {x[1] for x in found()} == {"saved"}, found()
+    g.stop()
+    for x in abc:
+        x.kill()
+
+
 def main():
     global zk
     zk = kit.ZooKeeper().start() if os.environ.get("REGISTRY_KIT_INSIDE") == "1" else None
     try:
         kit.run([saved_list_serves_while_the_registry_is_down, lost_mapping_and_metadata_at_a_restart, wiped_registry,
-                 service_of_its_own, groups_and_versions, revision_changed_in_place, metadata_that_cannot_be_read])
+                 service_of_its_own, groups_and_versions, revision_changed_in_place, metadata_that_cannot_be_read,
+                 how_providers_were_found])
     finally:
         if zk:
             zk.close()
