@@ -3,6 +3,7 @@
 section 9.4).  Every cut is in unit/registry_store.c; here the program itself starts on some."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +39,27 @@ def whole_list(conf, state):
         data = f.read()
     assert data.count(b"dubbo://") == len(SERVICES) and len(data) > 10 * 4096
     return data
+
+
+def why(name):
+    return subprocess.run([os.path.join(kit.BIN, "dubbogate"), "why", name], stdout=subprocess.PIPE, text=True, check=False).stdout
+
+
+def no_list_and_no_registry():
+    """Nothing is claimed of lists that are not there, and `why` knows each name that could not be looked up."""
+    zk.stop()
+    conf = config(services=[])
+    conf["registries"][0]["connect_timeout"] = "1s"  # from then on it is said at once
+    g = kit.Gateway(conf)
+    for name in "demo.First", "demo.Second":
+        status, text, _ = kit.Http().post("/%s/whoami" % name, "[]")
+        assert (status, json.loads(text)["code"]) == (503, "STARTING"), text
+        kit.wait_until(lambda: why(name).startswith(name + ": refused at "), 2, name)  # pylint: disable=cell-var-from-loop
+        assert "the registry was not connected" in why(name), why(name)
+    status, ready = g.admin("/ready")[:2]
+    assert status == 200 and ready["degraded"] == ["1 of 1 registries not connected; no list of providers is in use"], ready
+    g.stop()
+    zk.start()
 
 
 def cut_at_a_block():
@@ -117,7 +139,7 @@ if __name__ == "__main__":
     if os.environ.get("REGISTRY_KIT_INSIDE") == "1":
         zk = kit.ZooKeeper().start()
     try:
-        kit.run([cut_at_a_block, a_service_without_providers])
+        kit.run([no_list_and_no_registry, cut_at_a_block, a_service_without_providers])
     finally:
         if zk is not None:
             zk.close()

@@ -251,6 +251,32 @@ START_TEST(equality)
 }
 END_TEST
 
+/* No call would see it; an operator does. */
+START_TEST(what_found_a_provider)
+{
+    start();
+    add("dubbo://a:1/p?timestamp=5");
+    add("dubbo://a:1/p?timestamp=5");
+    list[0].found = FOUND_INTERFACE;
+    list[1].found = FOUND_INSTANCE;
+
+    struct directory *both = build();
+
+    ck_assert_str_eq(provider_found_name(&both->providers[0]), "both");
+    list[1].unlisted = true;
+
+    struct directory *one = build();
+
+    ck_assert_uint_eq(one->n, 1);
+    ck_assert_str_eq(provider_found_name(&one->providers[0]), "interface");
+    ck_assert(directory_equal(both, one));
+    ck_assert(!directory_told_alike(both, one));
+    ck_assert(directory_told_alike(one, one));
+    directory_put(both);
+    directory_put(one);
+}
+END_TEST
+
 START_TEST(order_of_the_registry_does_not_matter)
 {
     start();
@@ -326,4 +352,5 @@ END_TEST
 
 TEST_MAIN("registry_directory", sorted_by_identity, a_restart_leaves_one_candidate,
           dubbo_beats_tri_and_listed_beats_unlisted, counts, everything_is_copied, empty, equality,
-          order_of_the_registry_does_not_matter, memory_of_ten_providers, ten_thousand_providers)
+          what_found_a_provider, order_of_the_registry_does_not_matter, memory_of_ten_providers,
+          ten_thousand_providers)
