@@ -165,7 +165,8 @@ static const struct key keys_process[] = {
      ROW_TEXT(S, process.state_dir),
      .def = "/var/lib/dubbogate",
      .restart = true,
-     .help = "The last known provider lists are saved here; empty = not at all."},
+     .help =
+         "The last known provider lists and published rules are saved here; empty = not at all."},
     {.name = NULL},
 };
 
