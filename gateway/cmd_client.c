@@ -453,11 +453,10 @@ static void print_bad_rules(const json_t *r)
 
     json_array_foreach(json_object_get(r, "rules_not_obeyed"), i, rule)
     {
-        printf("  rule %s is not obeyed as it stands%s: %s\n", text_of(rule, "name"),
+        printf("  rule %s: %s (%s)\n", text_of(rule, "name"), text_of(rule, "error"),
                json_is_true(json_object_get(rule, "in_force"))
-                   ? " (a former one or a part of it is)"
-                   : "",
-               text_of(rule, "error"));
+                   ? "it, a part of it or a former one is in force"
+                   : "nothing of it is in force");
     }
 }
 

@@ -63,8 +63,13 @@ static void add_set(json_t *list, const struct zk_path *p, size_t i, bool all)
 
 static void add_directory(json_t *list, const struct zk *z)
 {
-    if (z->config.bad != NULL)
-        add(list, str_from(z->source->conf.config_root), z->config.read, z->config.bad);
+    bool in_force = false;
+
+    if (z->config.bad == NULL)
+        return;
+    for (const struct zk_config_node *n = z->config.nodes; n != NULL; n = n->hh.next)
+        in_force = in_force || n->rules != NULL;
+    add(list, str_from(z->source->conf.config_root), in_force, z->config.bad);
 }
 
 void zk_report_rules(const struct zk *z, json_t *into)

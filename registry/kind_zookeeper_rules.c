@@ -56,7 +56,7 @@ static void judge_set(struct zk_path *p, enum zk_category c, const char *path,
         err_set(&e, "%zu left out, those of the lowest priority: more than %d", s->n_low,
                 RULE_STEPS_MAX);
     else if (s->unsaved)
-        err_set(&e, "obeyed, but too long together for the saved lists");
+        err_set(&e, "over 1 MiB together, so not in the saved lists");
     if (zk_bad_note(p->session->zk, bad_of(p, c), e.text[0] != '\0' ? e.text : NULL))
         log_warn("registry", "%s: %s", path, e.text);
 }

@@ -248,7 +248,7 @@ def rules_of_many_applications():
     for i in range(60, 70):
         s.p.add(30000 + i, ephemeral=False, disabled="true", application="other-%d" % i)
     kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 1, 5, "it is counted")
-    assert "rule %s is not obeyed as it stands: providers of more than 64 applications" % IFACE in kit.program("why", IFACE)
+    assert "rule %s: providers of more than 64 applications" % IFACE in kit.program("why", IFACE)
     for i in range(60, 70):
         s.p.remove(30000 + i, disabled="true", application="other-%d" % i)
     kit.wait_until(lambda: s.g.metric("dubbogate_registry_bad_rules") == 0, 5, "and no more")
@@ -277,6 +277,17 @@ def more_routers_than_are_obeyed():
     s.end()
 
 
+def routers_too_long_to_be_saved():
+    """Over 1 MiB together: they are obeyed, and it is told that a start without the registry would not know them."""
+    s = Scene()
+    for i in range(200):
+        s.router("method = other => zone = east", name="%03d" % i + "x" * 5600)
+    s.router(" => zone = west", priority="2")
+    soon(["b"], "they are obeyed")
+    kit.wait_until(lambda: "/routers: over 1 MiB together, so not in the saved lists (it, a part" in kit.program("why", IFACE), 5, "it is told")
+    s.end()
+
+
 def rules_while_the_registry_is_down():
     """They stay in force; what changed meanwhile is found when it is back."""
     s = Scene()
@@ -300,7 +311,8 @@ if __name__ == "__main__":
     try:
         kit.run([service_rules_of_2_7, rules_that_stand_at_the_start, rules_of_applications, method_and_arguments,
                  routers_of_2_6, tags_of_calls, tag_rules, configurators_in_yaml, a_rule_that_is_none,
-                 rules_of_many_applications, more_routers_than_are_obeyed, rules_while_the_registry_is_down])
+                 rules_of_many_applications, more_routers_than_are_obeyed, routers_too_long_to_be_saved,
+                 rules_while_the_registry_is_down])
     finally:
         if zk is not None:
             zk.close()
